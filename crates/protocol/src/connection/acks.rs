@@ -1,0 +1,187 @@
+//! What acknowledgements and silence say about packets that were sent.
+
+use laxity_interface::{Span, Time};
+
+use super::{Connection, Shared, lane::EpochView};
+use crate::{
+    config::ClassRule,
+    path::{Content, Control, Sent, Verdict},
+    slack::{Class, LaneKind, target_loss_rate},
+    wire::Ack,
+};
+
+impl Connection {
+    pub(super) fn handle_ack(&mut self, now: Time, ack: &Ack, shared: &mut Shared) {
+        let Some(&(_, largest)) = ack.ranges.first() else { return };
+        if !self.sent.is_plausible(largest) {
+            // Acknowledges what was never sent: not worth believing in any part.
+            return;
+        }
+        self.peer_senders = ack.active_senders.max(1);
+        let mut settled = std::mem::take(&mut self.settled);
+        for &(first, last) in ack.ranges.iter().rev() {
+            self.sent.ack_range(first, last, |verdict, sent| settled.push((verdict, sent.clone())));
+        }
+        if let Some((_, newest)) = settled.iter().rfind(|(verdict, _)| *verdict == Verdict::Acked) {
+            let delay = Span::from_us(ack.delay_us).min(shared.config.max_ack_delay * 4);
+            self.rtt.sample(now, now.since(newest.at), delay);
+            self.probes = 0;
+        }
+        for (verdict, sent) in settled.drain(..) {
+            self.settle_acked(now, verdict, &sent, shared);
+        }
+        self.settled = settled;
+        let marks = ack.ce.saturating_sub(self.marks_seen);
+        self.marks_seen = self.marks_seen.max(ack.ce);
+        shared.stats.packets_marked += marks;
+        self.find_losses(now, shared);
+        self.end_ack(now, marks, false, shared);
+        let memory = (self.rtt.smoothed() * 4).max(Span::from_ms(10));
+        self.sent.forget(now, memory);
+    }
+
+    fn settle_acked(&mut self, now: Time, verdict: Verdict, sent: &Sent, shared: &mut Shared) {
+        let late = verdict == Verdict::LateAcked;
+        shared.stats.packets_late += u64::from(late);
+        if let Some(lane) = sent.lane {
+            let lane = &mut self.lanes[lane as usize];
+            lane.acked(sent.at, u64::from(sent.bytes), sent.stamp, late);
+        }
+        for content in &sent.contents {
+            match *content {
+                Content::Piece(job, piece) => {
+                    if let Some(job) = self.sends.get_mut(&job) {
+                        job.acked(piece);
+                    }
+                }
+                Content::Control(control) => self.confirmed(now, control, shared),
+            }
+        }
+    }
+
+    /// A control frame is known to have arrived.
+    fn confirmed(&mut self, now: Time, control: Control, shared: &mut Shared) {
+        match control {
+            Control::Open(job) => {
+                if let Some(job) = self.sends.get_mut(&job) {
+                    job.introduced = true;
+                }
+            }
+            Control::Final(job, space, from) => {
+                if let Some(found) = self.recvs.get_mut(&job) {
+                    found.parts.insert((space, from), true);
+                    if found.parts.values().all(|confirmed| *confirmed) {
+                        self.forget_recv(now, job, shared);
+                    }
+                }
+            }
+            Control::ResetReceived(job) => drop(self.resets.remove(&(job, true))),
+            Control::ResetSent(job) => drop(self.resets.remove(&(job, false))),
+            Control::Window(_)
+            | Control::Probe(_)
+            | Control::Status(_)
+            | Control::Hold(_)
+            | Control::Go(_)
+            | Control::Ping => {}
+        }
+    }
+
+    /// Looks for packets that later ones overtook.
+    pub(super) fn find_losses(&mut self, now: Time, shared: &mut Shared) {
+        let mut lost = std::mem::take(&mut self.settled);
+        let delay = self.rtt.loss_delay();
+        self.loss_due =
+            self.sent.detect(now, delay, |sent| lost.push((Verdict::LateAcked, sent.clone())));
+        for (_, sent) in lost.drain(..) {
+            self.settle_lost(&sent, shared);
+        }
+        self.settled = lost;
+    }
+
+    pub(super) fn settle_lost(&mut self, sent: &Sent, shared: &mut Shared) {
+        shared.stats.packets_lost += 1;
+        let mut counts = true;
+        for content in &sent.contents {
+            match *content {
+                Content::Piece(job, piece) => {
+                    if let Some(job) = self.sends.get_mut(&job) {
+                        // A receiver without room dropped it, not the network.
+                        counts &= !job.held;
+                        job.lost(piece);
+                    }
+                }
+                Content::Control(control) => self.repeat(control),
+            }
+        }
+        if let Some(lane) = sent.lane {
+            self.lanes[lane as usize].lost(u64::from(sent.bytes), counts);
+        }
+    }
+
+    /// Sends a control frame again if it still means something.
+    fn repeat(&mut self, control: Control) {
+        let wanted = match control {
+            Control::Open(job) => self.sends.get(&job).is_some_and(|job| !job.introduced),
+            Control::Window(job) | Control::Probe(job) => self.sends.contains_key(&job),
+            Control::Final(job, ..) => self.recvs.get(&job).is_some_and(|job| job.ended.is_some()),
+            Control::Status(job) => self.recvs.get(&job).is_some_and(|job| job.ended.is_none()),
+            Control::Hold(job) => self.holding.contains(&job),
+            Control::Go(job) => self.recvs.contains_key(&job),
+            Control::ResetSent(job) => self.resets.contains_key(&(job, false)),
+            Control::ResetReceived(job) => self.resets.contains_key(&(job, true)),
+            Control::Ping => false,
+        };
+        if wanted {
+            self.queue(control);
+        }
+    }
+
+    /// Tells the lanes that an acknowledgement (or a silence) is complete, and ends epochs.
+    pub(super) fn end_ack(&mut self, now: Time, marks: u64, silent: bool, shared: &Shared) {
+        let acked: u64 = self.lanes.iter().map(|lane| lane.acked_packets()).sum();
+        let mut epoch_ended = false;
+        for at in 0..self.lanes.len() {
+            let own = self.lanes[at].acked_packets();
+            // The receiver counts marks per connection: share them out by packets.
+            let marked = if acked == 0 { 0 } else { (marks * own).div_ceil(acked) };
+            let view = EpochView {
+                target_loss_rate: self.lane_target(self.lanes[at].kind),
+                active_senders: self.peer_senders,
+                packet: self.open.as_ref().map_or(1, |open| open.max_datagram as u64),
+            };
+            let rtt = self.rtt.smoothed();
+            let lane = &mut self.lanes[at];
+            lane.settle(now, &self.rtt, marked);
+            epoch_ended |= lane.end_epoch(now, rtt, silent, view);
+        }
+        if epoch_ended {
+            self.classify(shared.config.class_rule);
+        }
+        let estimates = [self.lanes[0].loss_estimate, self.lanes[1].loss_estimate];
+        for job in self.sends.values_mut() {
+            job.look_ahead(estimates);
+        }
+    }
+
+    fn lane_target(&self, kind: LaneKind) -> f64 {
+        match kind {
+            LaneKind::Exact => 0.0,
+            LaneKind::Slack => {
+                target_loss_rate(self.sends.values().flat_map(|job| job.slack_budgets()))
+            }
+        }
+    }
+
+    /// Moves jobs between classes of the network as their slack moves.
+    pub(super) fn classify(&mut self, rule: ClassRule) {
+        for job in self.sends.values_mut() {
+            let now = Class::of(job.target_loss_rate());
+            let first = *job.first_class.get_or_insert(now);
+            job.class = match rule {
+                ClassRule::Ordinary => Class::EXACT,
+                ClassRule::Dynamic => now,
+                ClassRule::First => first,
+            };
+        }
+    }
+}

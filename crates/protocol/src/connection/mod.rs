@@ -1,0 +1,258 @@
+//! A connection to one peer: handshake, packets in, packets out, timers, jobs.
+//!
+//! The struct is one; what it does is spread over the files of this folder by direction.
+
+mod acks;
+mod frames;
+mod handshake;
+mod incoming;
+mod jobs;
+mod lane;
+mod packets;
+mod timers;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    net::SocketAddr,
+};
+
+use laxity_interface::{Span, Time};
+use rand_chacha::ChaCha20Rng;
+
+pub(crate) use handshake::{Caller, Handshake, own_params, plain_salts};
+use lane::Lane;
+pub(crate) use timers::Health;
+
+use crate::{
+    config::Config,
+    control::{ControllerKind, Start},
+    crypto::{Opener, Sealer, Secrets},
+    event::Event,
+    ids::{JobId, PeerId},
+    path::{Control, Received, Rtt, Sent, SentPackets, Verdict},
+    receive::RecvJob,
+    send::SendJob,
+    slack::LaneKind,
+    stats::Stats,
+    wire::{DATA_HEADER, Params},
+};
+
+/// What all connections of an endpoint share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) events: VecDeque<Event>,
+    pub(crate) stats: Stats,
+    pub(crate) rng: ChaCha20Rng,
+    /// Bytes charged for jobs nobody has claimed.
+    pub(crate) unclaimed: u64,
+    /// Peers with a job under way to here.
+    pub(crate) active_senders: u64,
+}
+
+/// Keys and rates, there once the handshake is through.
+#[derive(Debug)]
+struct Open {
+    sealer: Sealer,
+    opener: Opener,
+    remote: u32,
+    max_datagram: usize,
+    /// Payload bytes of a job that may leave before the receiver has spoken.
+    eager_bytes: u64,
+    /// The peer has proved that it received our keys.
+    confirmed: bool,
+}
+
+/// When to acknowledge.
+#[derive(Debug, Default)]
+struct AckState {
+    /// Packets that want an answer.
+    waiting: u64,
+    /// When the answer is due.
+    due: Option<Time>,
+    /// At once.
+    now: bool,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) id: PeerId,
+    pub(crate) address: SocketAddr,
+    pub(crate) local: u32,
+    pub(crate) handshake: Handshake,
+    open: Option<Open>,
+    rtt: Rtt,
+    sent: SentPackets,
+    received: Received,
+    ack: AckState,
+    lanes: [Lane; 2],
+    /// Control frames to send, oldest first, each once.
+    control: VecDeque<Control>,
+    pub(crate) sends: BTreeMap<JobId, SendJob>,
+    pub(crate) recvs: BTreeMap<JobId, RecvJob>,
+    next_job: u64,
+    /// Received jobs that are over and forgotten: all below the number, and these.
+    closed_below: u64,
+    closed: BTreeSet<JobId>,
+    /// Jobs the receiver was told to hold.
+    holding: BTreeSet<JobId>,
+    resets: BTreeMap<(JobId, bool), u64>,
+    /// CE marks the peer has reported.
+    marks_seen: u64,
+    peer_senders: u64,
+    /// Estimate of the loss towards here, from gaps in packet numbers.
+    gaps: (u64, u64),
+    loss_due: Option<Time>,
+    probes: u32,
+    last_heard: Time,
+    last_sent: Time,
+    counts_as_sender: bool,
+    settled: Vec<(Verdict, Sent)>,
+    pub(crate) closing: Option<u64>,
+}
+
+impl Connection {
+    pub(crate) fn new(
+        now: Time,
+        id: PeerId,
+        address: SocketAddr,
+        local: u32,
+        handshake: Handshake,
+        config: &Config,
+    ) -> Self {
+        let start = start(config, usize::from(config.max_datagram), config.initial_rtt);
+        Self {
+            id,
+            address,
+            local,
+            handshake,
+            open: None,
+            rtt: Rtt::new(config.initial_rtt),
+            sent: SentPackets::default(),
+            received: Received::default(),
+            ack: AckState::default(),
+            lanes: lanes(config, &start),
+            control: VecDeque::new(),
+            sends: BTreeMap::new(),
+            recvs: BTreeMap::new(),
+            next_job: 0,
+            closed_below: 0,
+            closed: BTreeSet::new(),
+            holding: BTreeSet::new(),
+            resets: BTreeMap::new(),
+            marks_seen: 0,
+            peer_senders: 1,
+            gaps: (0, 0),
+            loss_due: None,
+            probes: 0,
+            last_heard: now,
+            last_sent: now,
+            counts_as_sender: false,
+            settled: Vec::new(),
+            closing: None,
+        }
+    }
+
+    /// The handshake is through.
+    pub(crate) fn establish(
+        &mut self,
+        now: Time,
+        remote: u32,
+        params: Params,
+        secrets: Secrets,
+        rtt: Option<Span>,
+        config: &Config,
+    ) {
+        let (sealer, opener) = secrets.into_guards();
+        if let Some(rtt) = rtt {
+            self.rtt.sample(now, rtt, Span::ZERO);
+        }
+        let max_datagram = usize::from(params.max_datagram);
+        self.lanes = lanes(config, &start(config, max_datagram, self.rtt.smoothed()));
+        self.open = Some(Open {
+            sealer,
+            opener,
+            remote,
+            max_datagram,
+            eager_bytes: u64::from(params.eager_bytes),
+            confirmed: false,
+        });
+        self.last_heard = now;
+    }
+
+    /// The server proved that it has the key; now it waits for the client's first packet.
+    pub(crate) fn greet(&mut self, now: Time, shared: &mut Shared) {
+        if let Some(open) = &mut self.open {
+            open.confirmed = true;
+        }
+        self.confirm(now, shared);
+        self.queue(Control::Ping);
+    }
+
+    /// Whether jobs can flow.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Whether the other side has proved that it is there and has the keys.
+    pub(crate) fn is_confirmed(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.confirmed)
+    }
+
+    /// Whether a job is under way in either direction.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.sends.is_empty() || self.recvs.values().any(|job| job.ended.is_none())
+    }
+
+    /// Round-trip time, as estimated.
+    pub(crate) fn smoothed_rtt(&self) -> Span {
+        self.rtt.smoothed()
+    }
+
+    /// What a lane does and why.
+    pub(crate) fn lane(&self, kind: LaneKind) -> &Lane {
+        &self.lanes[kind as usize]
+    }
+
+    /// Replaces a lane's controller.
+    pub(crate) fn set_controller(
+        &mut self,
+        kind: LaneKind,
+        controller: ControllerKind,
+        config: &Config,
+    ) {
+        let packet =
+            self.open.as_ref().map_or(usize::from(config.max_datagram), |o| o.max_datagram);
+        let start = start(config, packet, self.rtt.smoothed());
+        self.lanes[kind as usize].controller = controller.build(&start);
+    }
+
+    /// Bytes of a packet that frames may use.
+    fn frame_room(&self) -> usize {
+        let open = self.open.as_ref().expect("asked only when open");
+        open.max_datagram - DATA_HEADER - open.sealer.overhead()
+    }
+
+    fn queue(&mut self, control: Control) {
+        if !self.control.contains(&control) {
+            self.control.push_back(control);
+        }
+    }
+}
+
+fn start(config: &Config, packet: usize, rtt: Span) -> Start {
+    Start {
+        line_rate: config.line_rate,
+        packet: packet as u64,
+        rtt,
+        initial_packets: config.initial_packets,
+    }
+}
+
+fn lanes(config: &Config, start: &Start) -> [Lane; 2] {
+    [
+        Lane::new(LaneKind::Exact, config.exact_controller.build(start)),
+        Lane::new(LaneKind::Slack, config.slack_controller.build(start)),
+    ]
+}

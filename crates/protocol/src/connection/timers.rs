@@ -1,0 +1,204 @@
+//! What happens when nothing happens.
+
+use laxity_interface::{Span, Time};
+
+use super::{Connection, Shared, handshake::Handshake};
+use crate::{
+    error::{ConnectError, Gone, JobError, ResetCode},
+    event::Event,
+    ids::JobId,
+    path::Control,
+    receive::Decision,
+};
+
+/// Doublings of the probe timer at most: at high loss a longer wait only wastes time.
+const MAX_BACKOFF: u32 = 4;
+
+/// What a timer found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Health {
+    /// All well.
+    Fine,
+    /// The connection is over.
+    Over,
+}
+
+impl Connection {
+    /// The earliest time at which [`handle_timeout`](Self::handle_timeout) has something to do.
+    pub(crate) fn next_timeout(&self, shared: &Shared) -> Option<Time> {
+        let config = &shared.config;
+        if let Handshake::Calling(caller) = &self.handshake {
+            return Some(caller.started + caller.patience(config.connect_timeout));
+        }
+        if !self.is_confirmed() {
+            return Some(self.last_heard + config.connect_timeout);
+        }
+        let busy = self.is_busy();
+        let silence = if busy { config.dead_after } else { config.idle_after };
+        let keep_alive = busy.then(|| self.last_sent + config.dead_after / 4);
+        let recvs = self.recvs.values().flat_map(|job| match job.ended {
+            Some(_) => job.forget_at,
+            None => match job.decide(self.last_heard) {
+                Decision::Wait(until) => until,
+                _ => Some(Time::ZERO),
+            },
+        });
+        recvs
+            .chain(self.sends.values().filter_map(|job| job.limit))
+            .chain(self.loss_due)
+            .chain(self.probe_due(shared))
+            .chain(keep_alive)
+            .chain([self.last_heard + silence])
+            .min()
+    }
+
+    fn probe_due(&self, shared: &Shared) -> Option<Time> {
+        if self.sent.out() == 0 {
+            return None;
+        }
+        let newest = self.sent.newest_out()?;
+        let wait = self.rtt.probe_timeout(self.ack_allowance(shared));
+        Some(newest + wait * (1 << self.probes.min(MAX_BACKOFF)))
+    }
+
+    /// Does what is due.
+    pub(crate) fn handle_timeout(&mut self, now: Time, shared: &mut Shared) -> Health {
+        if let Handshake::Calling(caller) = &self.handshake {
+            let waited = now.since(caller.started);
+            if waited < caller.patience(shared.config.connect_timeout) {
+                return Health::Fine;
+            }
+            let error = caller_error(self.address, waited, caller.hint, caller.forged);
+            self.fail_all(now, |_| JobError::Connect(error), shared);
+            shared.events.push_back(Event::ConnectFailed(self.id, error));
+            return Health::Over;
+        }
+        if self.is_silent(now, shared) {
+            return Health::Over;
+        }
+        if self.loss_due.is_some_and(|due| due <= now) {
+            self.find_losses(now, shared);
+            self.end_ack(now, 0, false, shared);
+        }
+        if self.probe_due(shared).is_some_and(|due| due <= now) {
+            self.probe(now, shared);
+        }
+        if self.is_busy() && self.last_sent + shared.config.dead_after / 4 <= now {
+            self.queue(Control::Ping);
+            self.last_sent = now;
+        }
+        self.expire_jobs(now, shared);
+        Health::Fine
+    }
+
+    /// Nothing was heard for too long.
+    fn is_silent(&mut self, now: Time, shared: &mut Shared) -> bool {
+        let config = &shared.config;
+        let silent = now.since(self.last_heard);
+        if !self.is_confirmed() {
+            return silent >= config.connect_timeout;
+        }
+        let (limit, gone) = match self.is_busy() {
+            true => (config.dead_after, Gone::Dead),
+            false => (config.idle_after, Gone::Idle),
+        };
+        if silent < limit {
+            return false;
+        }
+        let peer = self.address;
+        self.fail_all(now, |progress| JobError::PeerDead { peer, silent, progress }, shared);
+        shared.stats.peers_dead += u64::from(gone == Gone::Dead);
+        shared.events.push_back(Event::PeerGone(self.id, gone));
+        true
+    }
+
+    /// Nothing was acknowledged for too long: ask, and let the controllers know.
+    fn probe(&mut self, now: Time, shared: &mut Shared) {
+        self.probes += 1;
+        let waiting: Vec<JobId> =
+            self.sends.iter().filter(|(_, job)| job.probe.is_some()).map(|(id, _)| *id).collect();
+        let unknown: Vec<JobId> =
+            self.sends.iter().filter(|(_, job)| !job.introduced).map(|(id, _)| *id).collect();
+        for job in &waiting {
+            self.queue(Control::Probe(*job));
+        }
+        for job in &unknown {
+            self.queue(Control::Open(*job));
+        }
+        if waiting.is_empty() && unknown.is_empty() {
+            self.queue(Control::Ping);
+        }
+        let ended: Vec<_> = self
+            .recvs
+            .iter()
+            .flat_map(|(id, job)| job.parts.iter().map(move |(part, done)| (*id, *part, *done)))
+            .filter(|(_, _, done)| !done)
+            .map(|(id, (space, from), _)| Control::Final(id, space, from))
+            .take(4)
+            .collect();
+        for control in ended {
+            self.queue(control);
+        }
+        if self.probes >= 2 {
+            self.end_ack(now, 0, true, shared);
+        }
+    }
+
+    fn expire_jobs(&mut self, now: Time, shared: &mut Shared) {
+        let peer = self.address;
+        let late = |job: &crate::send::SendJob| job.limit.is_some_and(|limit| limit <= now);
+        let expired: Vec<_> = self
+            .sends
+            .values()
+            .filter(|job| late(job))
+            .map(|job| (job.id, Span::from_us(job.open.limit_us)))
+            .collect();
+        for (job, limit) in expired {
+            self.resets.insert((job, false), ResetCode::TimeLimit.to_wire());
+            self.queue(Control::ResetSent(job));
+            self.fail_send(job, |progress| JobError::TimeLimit { peer, limit, progress }, shared);
+        }
+        let recvs: Vec<_> = self.recvs.keys().copied().collect();
+        for job in recvs {
+            let found = &self.recvs[&job];
+            if found.ended.is_none() {
+                self.review(now, job, shared);
+            } else if found.forget_at.is_some_and(|at| at <= now) {
+                self.forget_recv(now, job, shared);
+            }
+        }
+    }
+
+    /// Asks about jobs that have nothing left to send.
+    pub(crate) fn ask_where_done(&mut self) {
+        let done: Vec<_> =
+            self.sends.values().filter(|job| job.wants_probe()).map(|job| job.id).collect();
+        for job in done {
+            self.queue(Control::Probe(job));
+        }
+    }
+
+    /// The peer is there: its keys work.
+    pub(super) fn confirm(&mut self, now: Time, shared: &mut Shared) {
+        if let Handshake::Answered { at, .. } = self.handshake {
+            // From our Accept to the client's first packet is one round trip.
+            self.rtt.sample(now, now.since(at), Span::ZERO);
+        }
+        self.handshake = Handshake::Done;
+        shared.stats.peers_connected += 1;
+        shared.events.push_back(Event::Connected(self.id));
+    }
+}
+
+fn caller_error(
+    peer: std::net::SocketAddr,
+    waited: Span,
+    hint: Option<crate::wire::Refusal>,
+    forged: bool,
+) -> ConnectError {
+    match hint {
+        Some(why) => ConnectError::Refused { peer, why },
+        None if forged => ConnectError::BadKey { peer },
+        None => ConnectError::NoAnswer { peer, waited },
+    }
+}

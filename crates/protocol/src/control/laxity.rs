@@ -1,0 +1,224 @@
+//! Laxity's own controller.
+//!
+//! The papers' rule compares losses with slack and nothing else, so it needs to know the line rate,
+//! finds a fair share slowly and pays for every queue it fills. This one measures what the path really
+//! delivers, as BBR does (Cardwell et al., 2017), and uses slack for what it is good for: losses that
+//! the jobs can afford do not slow it down, losses beyond that make it believe its newest measurement
+//! instead of its best. Congestion marks take rate away in proportion, as in DCTCP. Where the receiver
+//! says that several senders share its link, nobody claims more than a fair part of it.
+
+use std::collections::VecDeque;
+
+use laxity_interface::{Rate, Span, Time};
+
+use super::{AckSample, Controller, Epoch, Reason, Start, per_rtt};
+
+/// Doubling per round trip: 2/ln 2.
+const STARTUP_GAIN: f64 = 2.885;
+/// Empties in one round trip what the startup queued.
+const DRAIN_GAIN: f64 = 1.0 / STARTUP_GAIN;
+/// One round trip of probing, one of making up for it, six of calm.
+const CYCLE: [f64; 8] = [1.25, 0.8, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// Rounds a delivery rate is remembered.
+const MEMORY: u64 = 10;
+/// Losses below this say nothing about congestion.
+const NOISE: f64 = 0.02;
+/// Acknowledgements come late and in bunches: so much more may be on the way.
+const SLOP: Span = Span::from_us(300);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Startup,
+    Drain,
+    Cruise,
+}
+
+/// See the module's text.
+#[derive(Clone, Debug)]
+pub struct Laxity {
+    phase: Phase,
+    packet: u64,
+    line_rate: Option<Rate>,
+    /// The rate before anything is measured.
+    first: Rate,
+    /// Best delivery rates by round, best first, newest last.
+    best: VecDeque<(u64, f64)>,
+    /// Best delivery rate of the present round.
+    newest: f64,
+    round: u64,
+    round_ends: u64,
+    /// The delivery rate at which startup last grew, and for how many rounds it has not.
+    plateau: (f64, u32),
+    min_rtt: Span,
+    cycle: (usize, Time),
+    mark_share: f64,
+    senders: u64,
+    target: f64,
+    reason: Reason,
+}
+
+impl Laxity {
+    /// Starts with the initial window per round trip.
+    pub fn new(start: &Start) -> Self {
+        let first = per_rtt(start.initial_packets * start.packet, start.rtt);
+        // A known interface is not asked for more than a quarter of its speed by a stranger.
+        let first = start.line_rate.map_or(first, |line| first.min(line.mul_f64(0.25)));
+        Self {
+            phase: Phase::Startup,
+            packet: start.packet,
+            line_rate: start.line_rate,
+            first,
+            best: VecDeque::new(),
+            newest: 0.0,
+            round: 0,
+            round_ends: 0,
+            plateau: (0.0, 0),
+            min_rtt: start.rtt,
+            cycle: (2, Time::ZERO),
+            mark_share: 0.0,
+            senders: 1,
+            target: 0.0,
+            reason: Reason::Start,
+        }
+    }
+
+    /// The bandwidth as believed, bits per second.
+    fn bandwidth(&self) -> f64 {
+        self.best.front().map_or(self.first.as_bps() as f64, |&(_, rate)| rate)
+    }
+
+    fn learn(&mut self, rate: f64) {
+        self.newest = self.newest.max(rate);
+        while self.best.back().is_some_and(|&(_, old)| old <= rate) {
+            self.best.pop_back();
+        }
+        self.best.push_back((self.round, rate));
+        while self.best.front().is_some_and(|&(round, _)| round + MEMORY < self.round) {
+            self.best.pop_front();
+        }
+    }
+
+    fn end_round(&mut self, app_limited: bool) {
+        if self.phase == Phase::Startup && !app_limited {
+            let (grown, stuck) = self.plateau;
+            if self.bandwidth() >= grown * 1.25 {
+                self.plateau = (self.bandwidth(), 0);
+            } else {
+                self.plateau = (grown, stuck + 1);
+                if stuck + 1 >= 3 {
+                    self.phase = Phase::Drain;
+                }
+            }
+        }
+        self.newest = 0.0;
+    }
+
+    fn advance(&mut self, now: Time, in_flight: u64) {
+        if self.phase == Phase::Drain && in_flight <= self.pipe(self.min_rtt) {
+            self.phase = Phase::Cruise;
+            self.cycle = (2, now);
+        }
+        if self.phase == Phase::Cruise && now.since(self.cycle.1) > self.min_rtt {
+            self.cycle = ((self.cycle.0 + 1) % CYCLE.len(), now);
+        }
+        self.reason = match self.phase {
+            Phase::Startup => Reason::Startup,
+            Phase::Drain => Reason::Drain,
+            Phase::Cruise if CYCLE[self.cycle.0] > 1.0 => Reason::Probe,
+            Phase::Cruise => Reason::Delivery,
+        };
+    }
+
+    /// Bytes the path holds in `span` at the believed bandwidth.
+    fn pipe(&self, span: Span) -> u64 {
+        Rate::bps(self.bandwidth() as u64).bytes_in(span).get()
+    }
+
+    fn gain(&self) -> f64 {
+        match self.phase {
+            Phase::Startup => STARTUP_GAIN,
+            Phase::Drain => DRAIN_GAIN,
+            Phase::Cruise => CYCLE[self.cycle.0],
+        }
+    }
+
+    /// The most this sender may claim of the receiver's link, when it is shared.
+    fn fair_cap(&self) -> f64 {
+        match self.line_rate {
+            Some(line) if self.senders > 1 => {
+                let spare = (1.0 - self.target).max(0.1);
+                1.1 * line.as_bps() as f64 / (self.senders as f64 * spare)
+            }
+            Some(line) => line.as_bps() as f64,
+            None => f64::INFINITY,
+        }
+    }
+}
+
+impl Controller for Laxity {
+    fn on_ack(&mut self, now: Time, ack: &AckSample) {
+        self.min_rtt = ack.min_rtt;
+        if let Some(rate) = ack.delivery {
+            let rate = rate.as_bps() as f64;
+            // What an idle application did not ask for says nothing about the path, unless it is more.
+            if !ack.app_limited || rate > self.bandwidth() {
+                self.learn(rate);
+            }
+        }
+        if ack.delivered_at_send >= self.round_ends {
+            self.round += 1;
+            self.round_ends = ack.delivered;
+            self.end_round(ack.app_limited);
+        }
+        self.advance(now, ack.in_flight);
+    }
+
+    fn on_loss(&mut self, _: Time, _: u64, _: u64) {}
+
+    fn on_epoch(&mut self, _: Time, epoch: &Epoch) {
+        self.senders = epoch.active_senders.max(1);
+        self.target = epoch.target_loss_rate;
+        if epoch.acked > 0 {
+            let share = epoch.marked as f64 / epoch.acked as f64;
+            self.mark_share += (share.min(1.0) - self.mark_share) / 16.0;
+            if self.phase == Phase::Startup && share > 0.5 {
+                self.phase = Phase::Drain;
+            }
+        }
+        let Some(loss) = epoch.loss_rate(false) else { return };
+        let affordable = epoch.target_loss_rate.max(NOISE);
+        if loss <= affordable || epoch.acked + epoch.lost < 8 {
+            return;
+        }
+        self.reason = Reason::BeyondSlack { loss, target: epoch.target_loss_rate };
+        if self.phase == Phase::Startup {
+            self.phase = Phase::Drain;
+        }
+        // Believe what the path delivers now rather than what it once did, and a little less.
+        let now = if self.newest > 0.0 { self.newest } else { self.bandwidth() * 0.5 };
+        let lower = now.min(self.bandwidth()) * (1.0 - loss / 4.0).max(0.85);
+        let minimum = per_rtt(self.packet, epoch.smoothed_rtt).as_bps() as f64;
+        self.best.clear();
+        self.best.push_back((self.round, lower.max(minimum)));
+    }
+
+    fn rate(&self) -> Rate {
+        let rate = self.bandwidth() * self.gain() * (1.0 - self.mark_share / 2.0);
+        let minimum = per_rtt(self.packet, self.min_rtt.max(Span::from_us(10))).as_bps();
+        Rate::bps((rate.min(self.fair_cap()) as u64).max(minimum.min(1_000_000)))
+    }
+
+    fn window(&self) -> u64 {
+        let rounds = if self.phase == Phase::Startup { STARTUP_GAIN } else { 2.0 };
+        let span = self.min_rtt.mul_f64(rounds) + SLOP;
+        self.pipe(span).max(10 * self.packet)
+    }
+
+    fn reason(&self) -> Reason {
+        if self.fair_cap() < self.bandwidth() {
+            Reason::Shared { senders: self.senders }
+        } else {
+            self.reason
+        }
+    }
+}

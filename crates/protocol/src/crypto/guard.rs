@@ -1,0 +1,254 @@
+//! Protection of data packets: authenticated encryption with a key, a checksum without.
+//!
+//! Packet numbers never repeat, so they make the nonces. AES-GCM keys wear out after some millions
+//! of packets; both sides therefore move to the next key of a one-way chain every 2²² packets, which
+//! the packet number itself announces.
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+
+use super::key::expand;
+use crate::wire::DATA_HEADER;
+
+/// Packets sealed under one key (RFC 9001 §B.1 allows twice as many).
+const EPOCH_BITS: u32 = 22;
+/// Bytes that sealing adds with a key.
+const TAG: usize = 16;
+/// Bytes that sealing adds without one.
+const CHECKSUM: usize = 4;
+
+/// The two directions' secrets after a handshake, from this side's view.
+#[derive(Clone)]
+pub(crate) enum Secrets {
+    /// Authenticated encryption with these secrets.
+    Keyed {
+        /// For what this side sends.
+        ours: [u8; 32],
+        /// For what the other side sends.
+        theirs: [u8; 32],
+    },
+    /// Checksums salted with these numbers: they find accidents, not attackers.
+    Plain {
+        /// For what this side sends.
+        ours: u32,
+        /// For what the other side sends.
+        theirs: u32,
+    },
+}
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Keyed { .. } => "Secrets::Keyed",
+            Self::Plain { .. } => "Secrets::Plain",
+        })
+    }
+}
+
+impl Secrets {
+    pub(crate) fn into_guards(self) -> (Sealer, Opener) {
+        match self {
+            Self::Keyed { ours, theirs } => (
+                Sealer::Keyed(Box::new(EpochKey::new(0, ours))),
+                Opener::Keyed { previous: None, current: Box::new(EpochKey::new(0, theirs)) },
+            ),
+            Self::Plain { ours, theirs } => (Sealer::Plain(ours), Opener::Plain(theirs)),
+        }
+    }
+}
+
+/// One link of the key chain.
+pub(crate) struct EpochKey {
+    epoch: u64,
+    secret: [u8; 32],
+    key: LessSafeKey,
+    iv: [u8; 12],
+}
+
+impl std::fmt::Debug for EpochKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "EpochKey({})", self.epoch)
+    }
+}
+
+impl EpochKey {
+    fn new(epoch: u64, secret: [u8; 32]) -> Self {
+        let key: [u8; 32] = expand(&secret, b"laxity packet key");
+        let key = UnboundKey::new(&AES_256_GCM, &key).expect("a 32-byte key fits AES-256");
+        Self { epoch, key: LessSafeKey::new(key), iv: expand(&secret, b"laxity packet iv"), secret }
+    }
+
+    fn next(&self) -> Self {
+        Self::new(self.epoch + 1, expand(&self.secret, b"laxity next epoch"))
+    }
+
+    fn nonce(&self, number: u64) -> Nonce {
+        let mut nonce = self.iv;
+        for (byte, n) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
+            *byte ^= n;
+        }
+        Nonce::assume_unique_for_key(nonce)
+    }
+
+    fn open(&self, number: u64, header: &[u8], body: &mut [u8]) -> bool {
+        self.key.open_in_place(self.nonce(number), Aad::from(header), body).is_ok()
+    }
+}
+
+/// Protects outgoing packets.
+#[derive(Debug)]
+pub(crate) enum Sealer {
+    Keyed(Box<EpochKey>),
+    Plain(u32),
+}
+
+impl Sealer {
+    /// Bytes that sealing adds to a packet.
+    pub(crate) fn overhead(&self) -> usize {
+        match self {
+            Self::Keyed(_) => TAG,
+            Self::Plain(_) => CHECKSUM,
+        }
+    }
+
+    /// Whether the payload has to be copied into the packet before sealing.
+    pub(crate) fn encrypts(&self) -> bool {
+        matches!(self, Self::Keyed(_))
+    }
+
+    /// Seals the packet that starts at `from` in `out` and ends at its end, followed by `body`, which
+    /// stays outside (only for sealers that do not encrypt). Returns the bytes that go behind both;
+    /// for encrypting sealers they are appended to `out` as well.
+    pub(crate) fn seal(
+        &mut self,
+        number: u64,
+        out: &mut Vec<u8>,
+        from: usize,
+        body: &[u8],
+    ) -> [u8; 4] {
+        match self {
+            Self::Keyed(key) => {
+                debug_assert!(body.is_empty());
+                while number >> EPOCH_BITS > key.epoch {
+                    **key = key.next();
+                }
+                let (header, plain) = out[from..].split_at_mut(DATA_HEADER);
+                let tag = key
+                    .key
+                    .seal_in_place_separate_tag(key.nonce(number), Aad::from(&*header), plain)
+                    .expect("packets are far below AES-GCM's limit");
+                out.extend_from_slice(tag.as_ref());
+                [0; 4]
+            }
+            Self::Plain(salt) => checksum(*salt, &out[from..], body).to_be_bytes(),
+        }
+    }
+}
+
+/// Checks incoming packets.
+#[derive(Debug)]
+pub(crate) enum Opener {
+    Keyed {
+        /// The key before this one, for packets that were overtaken.
+        previous: Option<Box<EpochKey>>,
+        current: Box<EpochKey>,
+    },
+    Plain(u32),
+}
+
+impl Opener {
+    /// The plain frames of `packet`, if it was sealed by the other side and nobody touched it.
+    pub(crate) fn open<'a>(&mut self, number: u64, packet: &'a mut [u8]) -> Option<&'a [u8]> {
+        match self {
+            Self::Plain(salt) => {
+                let (content, tail) = packet.split_last_chunk::<CHECKSUM>()?;
+                if content.len() < DATA_HEADER
+                    || checksum(*salt, content, &[]) != u32::from_be_bytes(*tail)
+                {
+                    return None;
+                }
+                Some(&content[DATA_HEADER..])
+            }
+            Self::Keyed { previous, current } => {
+                let (header, body) = packet.split_at_mut_checked(DATA_HEADER)?;
+                let end = body.len().checked_sub(TAG)?;
+                let epoch = number >> EPOCH_BITS;
+                if epoch == current.epoch {
+                    current.open(number, header, body).then_some(())?;
+                } else if epoch == current.epoch + 1 {
+                    let next = current.next();
+                    next.open(number, header, body).then_some(())?;
+                    // Only a packet that really opened may turn the wheel.
+                    *previous = Some(std::mem::replace(current, Box::new(next)));
+                } else {
+                    let old = previous.as_ref().filter(|old| old.epoch == epoch)?;
+                    old.open(number, header, body).then_some(())?;
+                }
+                Some(&body[..end])
+            }
+        }
+    }
+}
+
+fn checksum(salt: u32, first: &[u8], second: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new_with_initial(salt);
+    hasher.update(first);
+    hasher.update(second);
+    hasher.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(sealer: &mut Sealer, number: u64, frames: &[u8]) -> Vec<u8> {
+        let mut out = vec![0x14, 0, 0, 0, 1];
+        out.extend_from_slice(&(number as u32).to_be_bytes());
+        out.extend_from_slice(frames);
+        let tail = sealer.seal(number, &mut out, 0, &[]);
+        if !sealer.encrypts() {
+            out.extend_from_slice(&tail);
+        }
+        out
+    }
+
+    fn both() -> [(Secrets, Secrets); 2] {
+        let (a, b) = ([1; 32], [2; 32]);
+        [
+            (Secrets::Keyed { ours: a, theirs: b }, Secrets::Keyed { ours: b, theirs: a }),
+            (Secrets::Plain { ours: 1, theirs: 2 }, Secrets::Plain { ours: 2, theirs: 1 }),
+        ]
+    }
+
+    #[test]
+    fn opens_what_the_other_sealed_and_nothing_else() {
+        for (left, right) in both() {
+            let (mut seal, mut own_open) = left.into_guards();
+            let (_, mut open) = right.into_guards();
+            let sealed = packet(&mut seal, 7, b"hello");
+            assert_eq!(open.open(7, &mut sealed.clone()), Some(&b"hello"[..]));
+            assert_eq!(own_open.open(7, &mut sealed.clone()), None, "reflected");
+            for at in 0..sealed.len() {
+                let mut bad = sealed.clone();
+                bad[at] ^= 0x10;
+                assert_eq!(open.open(7, &mut bad), None, "bit flipped at {at}");
+            }
+            for length in 0..sealed.len() {
+                assert_eq!(open.open(7, &mut sealed[..length].to_vec()), None, "cut to {length}");
+            }
+        }
+    }
+
+    #[test]
+    fn keys_move_on_by_packet_number() {
+        let [(left, right), _] = both();
+        let (mut seal, _) = left.into_guards();
+        let (_, mut open) = right.into_guards();
+        let edge = 1 << EPOCH_BITS;
+        let old = packet(&mut seal, edge - 1, b"old");
+        let new = packet(&mut seal, edge, b"new");
+        assert_eq!(open.open(edge, &mut new.clone()), Some(&b"new"[..]));
+        assert_eq!(open.open(edge - 1, &mut old.clone()), Some(&b"old"[..]), "overtaken");
+        let far = packet(&mut seal, edge * 3, b"far");
+        assert_eq!(open.open(edge * 3, &mut far.clone()), None, "no skipping of epochs");
+    }
+}

@@ -1,0 +1,187 @@
+//! What an application asks of an endpoint, and what it may know.
+
+use std::net::SocketAddr;
+
+use laxity_interface::{GroupId, Rate, Span, Time};
+use rand_core::Rng;
+
+use super::Endpoint;
+use crate::{
+    connection::{Caller, Connection, Handshake},
+    control::{ControllerKind, Reason},
+    error::{ConnectError, Gone, JobError, Progress, ResetCode},
+    event::Event,
+    ids::{PeerId, RecvId, SendId},
+    send::{SendRequest, SendRequestError},
+    slack::LaneKind,
+};
+
+/// What is known of a peer.
+#[derive(Clone, Debug)]
+pub struct PeerInfo {
+    /// Its address.
+    pub address: SocketAddr,
+    /// The handshake is through.
+    pub connected: bool,
+    /// Round-trip time.
+    pub rtt: Span,
+    /// Jobs being sent to it.
+    pub sending: usize,
+    /// Jobs being received from it.
+    pub receiving: usize,
+    /// The lane of groups that may lose nothing.
+    pub exact: LaneInfo,
+    /// The lane of the others.
+    pub slack: LaneInfo,
+}
+
+/// What a lane does and why.
+#[derive(Clone, Copy, Debug)]
+pub struct LaneInfo {
+    /// How fast it sends.
+    pub rate: Rate,
+    /// Bytes on the way.
+    pub in_flight: u64,
+    /// Why that fast.
+    pub reason: Reason,
+}
+
+impl Endpoint {
+    /// Starts to connect; a [`Connected`](Event::Connected) or
+    /// [`ConnectFailed`](Event::ConnectFailed) event follows.
+    pub fn connect(&mut self, now: Time, to: SocketAddr) -> Result<PeerId, ConnectError> {
+        let limit = self.shared.config.max_peers;
+        if self.connections.len() >= limit {
+            return Err(ConnectError::TooManyPeers { limit });
+        }
+        let local = self.fresh_id();
+        let seed = self.fresh_seed();
+        let route = self.shared.rng.next_u32();
+        let caller = Caller::new(now, &self.shared.config, route, local, seed);
+        let id = PeerId(self.next_peer);
+        self.next_peer += 1;
+        let handshake = Handshake::Calling(Box::new(caller));
+        let connection = Connection::new(now, id, to, local, handshake, &self.shared.config);
+        self.by_id.insert(local, id);
+        self.connections.insert(id, connection);
+        self.dirty.insert(id);
+        Ok(id)
+    }
+
+    /// Starts a job to a connected peer.
+    pub fn send(
+        &mut self,
+        now: Time,
+        peer: PeerId,
+        request: &SendRequest,
+    ) -> Result<SendId, SendRequestError> {
+        let start = self.shared.rng.next_u32();
+        let connection = self.connections.get_mut(&peer).ok_or(SendRequestError::NoSuchPeer)?;
+        let job = connection.send(now, request, start, &self.shared)?;
+        self.dirty.insert(peer);
+        Ok(SendId { peer, job })
+    }
+
+    /// Adds a message to a job whose window is open; returns its number in the group.
+    pub fn push(&mut self, id: SendId, group: GroupId, size: u64) -> Result<u64, SendRequestError> {
+        let max_pieces = self.shared.config.max_pieces;
+        let connection = self.connections.get_mut(&id.peer).ok_or(SendRequestError::NoSuchPeer)?;
+        let index = connection.push(id.job, group, size, max_pieces)?;
+        self.dirty.insert(id.peer);
+        Ok(index)
+    }
+
+    /// Closes a window: its counts are final now.
+    pub fn close_window(&mut self, id: SendId) -> Result<(), SendRequestError> {
+        let connection = self.connections.get_mut(&id.peer).ok_or(SendRequestError::NoSuchPeer)?;
+        connection.close_window(id.job)?;
+        self.dirty.insert(id.peer);
+        Ok(())
+    }
+
+    /// Makes room for a job that was offered: from now on its bytes go to the sink and its memory is
+    /// the application's. False if there is no such job any more.
+    pub fn claim(&mut self, now: Time, id: RecvId) -> bool {
+        let Some(connection) = self.connections.get_mut(&id.peer) else { return false };
+        self.dirty.insert(id.peer);
+        connection.claim(now, id.job, &mut self.shared)
+    }
+
+    /// Gives up a job being sent; a [`SendFailed`](Event::SendFailed) event follows.
+    pub fn cancel_send(&mut self, id: SendId) {
+        if let Some(connection) = self.connections.get_mut(&id.peer) {
+            connection.cancel_send(id.job, &mut self.shared);
+            self.dirty.insert(id.peer);
+        }
+    }
+
+    /// Gives up a job being received, with the reason that its sender will read.
+    pub fn cancel_recv(&mut self, now: Time, id: RecvId, code: ResetCode) {
+        if let Some(connection) = self.connections.get_mut(&id.peer) {
+            connection.cancel_recv(now, id.job, code, &mut self.shared);
+            self.dirty.insert(id.peer);
+        }
+    }
+
+    /// How far a job being sent got.
+    pub fn send_progress(&self, id: SendId) -> Option<Progress> {
+        let job = self.connections.get(&id.peer)?.sends.get(&id.job)?;
+        Some(job.progress())
+    }
+
+    /// How far a job being received got.
+    pub fn recv_progress(&self, id: RecvId) -> Option<Progress> {
+        let job = self.connections.get(&id.peer)?.recvs.get(&id.job)?;
+        Some(job.progress())
+    }
+
+    /// Ends a connection; its jobs fail, the peer is told.
+    pub fn close(&mut self, now: Time, peer: PeerId) {
+        let Some(connection) = self.connections.get_mut(&peer) else { return };
+        let address = connection.address;
+        let error = |progress| JobError::Cancelled { peer: address, progress };
+        connection.fail_all(now, error, &mut self.shared);
+        self.shared.events.push_back(Event::PeerGone(peer, Gone::Closed));
+        if connection.is_open() {
+            connection.closing = Some(1);
+            self.dirty.insert(peer);
+        } else {
+            self.remove(peer);
+        }
+    }
+
+    /// Sets the rate of a lane from outside, as the cluster controller does.
+    pub fn assign_rate(&mut self, peer: PeerId, lane: LaneKind, rate: Rate) {
+        if let Some(connection) = self.connections.get_mut(&peer) {
+            connection.set_controller(lane, ControllerKind::Assigned(rate), &self.shared.config);
+            self.dirty.insert(peer);
+        }
+    }
+
+    /// All peers, oldest first.
+    pub fn peers(&self) -> impl Iterator<Item = PeerId> {
+        self.connections.keys().copied()
+    }
+
+    /// What is known of a peer.
+    pub fn peer(&self, peer: PeerId) -> Option<PeerInfo> {
+        let connection = self.connections.get(&peer)?;
+        let lane = |kind| {
+            let lane = connection.lane(kind);
+            LaneInfo {
+                rate: lane.controller.rate(),
+                in_flight: lane.in_flight,
+                reason: lane.controller.reason(),
+            }
+        };
+        Some(PeerInfo {
+            address: connection.address,
+            connected: connection.is_confirmed(),
+            rtt: connection.smoothed_rtt(),
+            sending: connection.sends.len(),
+            receiving: connection.recvs.values().filter(|job| job.ended.is_none()).count(),
+            exact: lane(LaneKind::Exact),
+            slack: lane(LaneKind::Slack),
+        })
+    }
+}

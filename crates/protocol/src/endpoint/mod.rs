@@ -1,0 +1,318 @@
+//! All connections behind one socket: who is who, what is due, what to send next.
+
+mod accept;
+mod commands;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    net::SocketAddr,
+};
+
+use laxity_interface::{Dscp, Ecn, Time};
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+
+pub use commands::{LaneInfo, PeerInfo};
+
+use crate::{
+    config::Config,
+    connection::{Connection, Handshake, Health, Shared},
+    crypto::CookieJar,
+    error::{Gone, JobError},
+    event::Event,
+    ids::PeerId,
+    receive::Sink,
+    stats::Stats,
+    transmit::{Batch, Memory, Transmit},
+    wire::{Accept, DecodeError, PacketKind, Refuse, Retry, peek_destination},
+};
+
+/// Answers to strangers waiting to be sent; more are dropped, strangers ask again.
+const MAX_OUTBOX: usize = 256;
+
+/// The protocol of one endpoint. It owns no socket and no clock.
+///
+/// Getters take `&self`; `handle_*` takes in what happened; verbs are the application's commands;
+/// `poll_*` gives out what to do. After any mutation: drain [`poll_transmit`](Self::poll_transmit),
+/// then [`poll_event`](Self::poll_event), then wait for a datagram or until
+/// [`poll_timeout`](Self::poll_timeout).
+#[derive(Debug)]
+pub struct Endpoint {
+    shared: Shared,
+    jar: CookieJar,
+    connections: BTreeMap<PeerId, Connection>,
+    /// Connections by the id that packets to them carry.
+    by_id: BTreeMap<u32, PeerId>,
+    /// Connections by who asked for them.
+    by_caller: BTreeMap<(SocketAddr, u32), PeerId>,
+    half_open: usize,
+    next_peer: u64,
+    outbox: VecDeque<(SocketAddr, Vec<u8>)>,
+    /// Connections that changed and have to be looked at.
+    dirty: BTreeSet<PeerId>,
+    /// Connections that can send now: urgency, turn, who.
+    ready: BTreeSet<(u32, u64, PeerId)>,
+    turn: u64,
+    /// When to look at which connection again.
+    wakes: BTreeSet<(Time, PeerId)>,
+    wake_of: BTreeMap<PeerId, Time>,
+}
+
+impl Endpoint {
+    /// A new endpoint. All its randomness comes from `seed`: drivers take it from the operating
+    /// system, simulations count.
+    pub fn new(config: Config, seed: [u8; 32]) -> Self {
+        let mut rng = ChaCha20Rng::from_seed(seed);
+        let mut secret = [0; 32];
+        rng.fill_bytes(&mut secret);
+        Self {
+            shared: Shared {
+                config,
+                events: VecDeque::new(),
+                stats: Stats::default(),
+                rng,
+                unclaimed: 0,
+                active_senders: 0,
+            },
+            jar: CookieJar::new(&secret),
+            connections: BTreeMap::new(),
+            by_id: BTreeMap::new(),
+            by_caller: BTreeMap::new(),
+            half_open: 0,
+            next_peer: 0,
+            outbox: VecDeque::new(),
+            dirty: BTreeSet::new(),
+            ready: BTreeSet::new(),
+            turn: 0,
+            wakes: BTreeSet::new(),
+            wake_of: BTreeMap::new(),
+        }
+    }
+
+    /// Counters since the start.
+    pub fn stats(&self) -> &Stats {
+        &self.shared.stats
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &Config {
+        &self.shared.config
+    }
+
+    /// Takes a datagram. It is decrypted in place; payload goes to `sink`.
+    pub fn handle_datagram<S: Sink>(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        ecn: Ecn,
+        datagram: &mut [u8],
+        sink: &mut S,
+    ) {
+        self.shared.stats.packets_received += 1;
+        self.shared.stats.bytes_received += datagram.len() as u64;
+        let (kind, destination) = match peek_destination(datagram) {
+            Ok(found) => found,
+            Err(DecodeError::Version(_)) => return self.refuse_version(from, datagram),
+            Err(_) => {
+                self.shared.stats.dropped_malformed += 1;
+                return;
+            }
+        };
+        if kind == PacketKind::Hello {
+            return self.handle_hello(now, from, datagram);
+        }
+        let Some(&peer) = self.by_id.get(&destination) else {
+            self.shared.stats.dropped_unknown += 1;
+            return;
+        };
+        let Some(connection) = self.connections.get_mut(&peer) else { return };
+        if connection.address != from {
+            self.shared.stats.dropped_spoofed += 1;
+            return;
+        }
+        let was_half_open = connection.is_open() && !connection.is_confirmed();
+        match kind {
+            PacketKind::Data => {
+                connection.handle_packet(now, ecn, datagram, &mut self.shared, sink);
+                if was_half_open && connection.is_confirmed() {
+                    self.half_open -= 1;
+                }
+                if connection.closing == Some(0) {
+                    self.remove_closed(now, peer);
+                    return;
+                }
+            }
+            _ => self.handle_answer(now, peer, kind, datagram),
+        }
+        self.dirty.insert(peer);
+    }
+
+    /// Retry, Accept or Refuse: only a caller listens.
+    fn handle_answer(&mut self, now: Time, peer: PeerId, kind: PacketKind, datagram: &[u8]) {
+        let Some(connection) = self.connections.get_mut(&peer) else { return };
+        let Handshake::Calling(caller) = &mut connection.handshake else { return };
+        match kind {
+            PacketKind::Retry => match Retry::get(datagram) {
+                Ok(retry) => caller.retry(now, retry.cookie),
+                Err(_) => self.shared.stats.dropped_malformed += 1,
+            },
+            PacketKind::Refuse => match Refuse::get(datagram) {
+                Ok(refuse) => caller.hint = Some(refuse.why),
+                Err(_) => self.shared.stats.dropped_malformed += 1,
+            },
+            _ => {
+                let Ok(accept) = Accept::get(datagram) else {
+                    self.shared.stats.dropped_malformed += 1;
+                    return;
+                };
+                match caller.accept(now, &accept, datagram.len()) {
+                    Some((params, secrets, rtt)) => {
+                        let config = &self.shared.config;
+                        connection.establish(now, accept.server, params, secrets, rtt, config);
+                        connection.greet(now, &mut self.shared);
+                    }
+                    None => self.shared.stats.dropped_unauthentic += 1,
+                }
+            }
+        }
+    }
+
+    /// Does what is due. Call when the time of [`poll_timeout`](Self::poll_timeout) has come.
+    pub fn handle_timeout(&mut self, now: Time) {
+        while let Some(&(at, peer)) = self.wakes.first() {
+            if at > now {
+                break;
+            }
+            self.wakes.pop_first();
+            self.wake_of.remove(&peer);
+            let Some(connection) = self.connections.get_mut(&peer) else { continue };
+            let due = connection.next_timeout(&self.shared).is_some_and(|at| at <= now);
+            if due && connection.handle_timeout(now, &mut self.shared) == Health::Over {
+                self.remove(peer);
+                continue;
+            }
+            self.dirty.insert(peer);
+        }
+    }
+
+    /// The next batch of packets to send now, written into `batch`, or `None`.
+    pub fn poll_transmit<M: Memory>(
+        &mut self,
+        now: Time,
+        memory: &M,
+        batch: &mut Batch,
+    ) -> Option<Transmit> {
+        if let Some((to, packet)) = self.outbox.pop_front() {
+            batch.clear();
+            batch.head.extend_from_slice(&packet);
+            batch.push_head(0);
+            self.shared.stats.packets_sent += 1;
+            self.shared.stats.bytes_sent += packet.len() as u64;
+            let (segment, total) = (packet.len(), packet.len());
+            return Some(Transmit { to, ecn: Ecn::NotEct, dscp: Dscp::DEFAULT, segment, total });
+        }
+        while let Some(peer) = self.dirty.pop_first() {
+            self.look_at(now, peer);
+        }
+        while let Some((_, _, peer)) = self.ready.pop_first() {
+            let Some(connection) = self.connections.get_mut(&peer) else { continue };
+            let transmit = connection.poll_transmit(now, &mut self.shared, memory, batch);
+            if transmit.is_some() && connection.closing.is_some() {
+                // The farewell is out.
+                self.remove(peer);
+                return transmit;
+            }
+            self.look_at(now, peer);
+            if transmit.is_some() {
+                return transmit;
+            }
+        }
+        None
+    }
+
+    /// Puts a connection where it belongs: among those that can send, or to sleep until something is
+    /// due.
+    fn look_at(&mut self, now: Time, peer: PeerId) {
+        let Some(connection) = self.connections.get_mut(&peer) else { return };
+        connection.ask_where_done();
+        let transmit = connection.next_transmit();
+        if transmit.is_some_and(|at| at <= now) {
+            self.turn += 1;
+            self.ready.insert((connection.urgency(), self.turn, peer));
+        }
+        let later = transmit.filter(|at| *at > now);
+        let wake = [later, connection.next_timeout(&self.shared)].into_iter().flatten().min();
+        self.set_wake(peer, wake);
+    }
+
+    fn set_wake(&mut self, peer: PeerId, wake: Option<Time>) {
+        if let Some(old) = self.wake_of.remove(&peer) {
+            self.wakes.remove(&(old, peer));
+        }
+        if let Some(at) = wake {
+            self.wakes.insert((at, peer));
+            self.wake_of.insert(peer, at);
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called. Valid after
+    /// [`poll_transmit`](Self::poll_transmit) returned `None`.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.wakes.first().map(|&(at, _)| at)
+    }
+
+    /// What happened, oldest first.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.shared.events.pop_front()
+    }
+
+    fn remove_closed(&mut self, now: Time, peer: PeerId) {
+        if let Some(connection) = self.connections.get_mut(&peer) {
+            let address = connection.address;
+            let error = |progress| JobError::PeerClosed { peer: address, progress };
+            connection.fail_all(now, error, &mut self.shared);
+            self.shared.events.push_back(Event::PeerGone(peer, Gone::Closed));
+        }
+        self.remove(peer);
+    }
+
+    fn remove(&mut self, peer: PeerId) {
+        let Some(connection) = self.connections.remove(&peer) else { return };
+        if connection.is_open() && !connection.is_confirmed() {
+            self.half_open -= 1;
+        }
+        self.by_id.remove(&connection.local);
+        self.by_caller.retain(|_, found| *found != peer);
+        self.ready.retain(|(_, _, found)| *found != peer);
+        self.dirty.remove(&peer);
+        self.set_wake(peer, None);
+    }
+
+    /// A connection id that is not taken and that steers to this endpoint's socket.
+    fn fresh_id(&mut self) -> u32 {
+        let (index, count) = self.shared.config.shard;
+        loop {
+            let [first, rest @ ..] = self.shared.rng.next_u32().to_be_bytes();
+            let steered = u16::from(first - first % count) + u16::from(index);
+            let Ok(first) = u8::try_from(steered) else { continue };
+            let id = u32::from_be_bytes([first, rest[0], rest[1], rest[2]]);
+            if !self.by_id.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    fn fresh_seed(&mut self) -> [u8; 32] {
+        let mut seed = [0; 32];
+        self.shared.rng.fill_bytes(&mut seed);
+        seed
+    }
+
+    fn answer(&mut self, to: SocketAddr, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.outbox.len() < MAX_OUTBOX {
+            let mut packet = Vec::new();
+            write(&mut packet);
+            self.outbox.push_back((to, packet));
+        }
+    }
+}

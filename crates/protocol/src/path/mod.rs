@@ -1,0 +1,13 @@
+//! What one side knows about the path to a peer: round-trip time, packets out, packets in, pace.
+
+mod pacer;
+mod received;
+mod rtt;
+mod sampler;
+mod sent;
+
+pub(crate) use pacer::Pacer;
+pub(crate) use received::Received;
+pub(crate) use rtt::Rtt;
+pub(crate) use sampler::{Sampler, Stamp};
+pub(crate) use sent::{Content, Control, Sent, SentPackets, Verdict};

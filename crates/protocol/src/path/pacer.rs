@@ -1,0 +1,93 @@
+//! When the next burst may leave.
+
+use laxity_interface::{Bytes, Rate, Span, Time};
+
+/// A pacer: bytes leave in bursts at a given rate, without catching up after a stall.
+///
+/// Timers are dear (tens of microseconds on a virtual machine) and tiny switch queues are short, so a
+/// burst follows the rate: an eighth of a round trip's worth, at least what the rate needs between two
+/// timers, between one packet and one GSO batch.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pacer {
+    /// The next burst leaves at this time.
+    next: Time,
+}
+
+/// Bursts are at least this long in time: one timer per burst must not bind the rate.
+const QUANTUM: Span = Span::from_us(20);
+/// The largest burst, one UDP GSO batch.
+const MAX_BURST: u64 = 64_000;
+
+impl Pacer {
+    /// When the next burst may leave.
+    pub(crate) fn next(&self) -> Time {
+        self.next
+    }
+
+    /// How many bytes may leave now.
+    pub(crate) fn burst(rate: Rate, rtt: Span, packet: u64) -> u64 {
+        let by_rtt = rate.bytes_in(rtt / 8).get();
+        let by_timer = rate.bytes_in(QUANTUM).get();
+        // Eight packets are enough for a timer-driven sender at moderate rates; more only where the
+        // timer quantum itself asks for it.
+        by_rtt.min(8 * packet).max(by_timer).clamp(packet, MAX_BURST.max(packet))
+    }
+
+    /// Notes that `bytes` left. `jitter` in [0,1) spreads flows that would otherwise march in step and
+    /// let one of them capture a tiny queue.
+    pub(crate) fn sent(&mut self, now: Time, rate: Rate, bytes: u64, jitter: f64) {
+        let span = rate.time_for(Bytes::new(bytes));
+        let spread = span.mul_f64(0.9 + 0.2 * jitter);
+        // Being late by less than one burst is made up for, otherwise timers would eat the rate;
+        // longer stalls are not: that would be a burst of its own.
+        let late = now.since(self.next).min(span);
+        self.next = now - late + spread;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GBIT: Rate = Rate::from_gbps(1);
+
+    #[test]
+    fn keeps_the_rate_in_the_mean() {
+        let mut pacer = Pacer::default();
+        let (mut now, mut sent) = (Time::ZERO + Span::from_ms(1), 0u64);
+        let end = now + Span::from_ms(100);
+        let mut turn = 0;
+        while now < end {
+            let burst = Pacer::burst(GBIT, Span::from_us(500), 1400);
+            pacer.sent(now, GBIT, burst, f64::from(turn % 10) / 10.0 + 0.05);
+            sent += burst;
+            turn += 1;
+            // The timer is late by up to 10 µs.
+            now = pacer.next() + Span::from_us(u64::from(turn as u32 % 11));
+        }
+        let rate = sent as f64 * 8.0 / 0.1;
+        assert!((rate / 1e9 - 1.0).abs() < 0.03, "{rate}");
+    }
+
+    #[test]
+    fn never_catches_up_after_a_stall() {
+        let mut pacer = Pacer::default();
+        let start = Time::ZERO + Span::from_ms(1);
+        pacer.sent(start, GBIT, 12_500, 0.5);
+        let late = start + Span::from_secs(1);
+        pacer.sent(late, GBIT, 12_500, 0.5);
+        assert!(pacer.next() <= late + Span::from_us(100));
+        pacer.sent(late, GBIT, 12_500, 0.5);
+        assert!(pacer.next() > late + Span::from_us(50), "one burst made up for, not ten thousand");
+    }
+
+    #[test]
+    fn bursts_follow_the_rate() {
+        let burst =
+            |mbps, rtt_us| Pacer::burst(Rate::from_mbps(mbps), Span::from_us(rtt_us), 1400) / 1400;
+        assert_eq!(burst(1, 500), 1);
+        assert_eq!(burst(1000, 500), 5);
+        assert_eq!(burst(1000, 5000), 8);
+        assert_eq!(burst(40_000, 50), 45);
+    }
+}

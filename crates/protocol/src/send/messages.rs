@@ -1,0 +1,362 @@
+//! Separate messages, of one or more packets each.
+
+use std::collections::BTreeSet;
+
+use laxity_interface::GroupId;
+
+use super::{
+    MessageOrder,
+    pool::{Body, PieceState},
+};
+use crate::{
+    slack::{Budget, LaneKind},
+    wire::Runs,
+};
+
+#[derive(Clone, Debug)]
+struct Message {
+    group: u8,
+    /// Number inside its group.
+    index: u32,
+    size: u64,
+    first_piece: u32,
+    pieces: u32,
+    /// Pieces that have not arrived.
+    left: u32,
+    /// Pieces that got lost and were not sent again.
+    lost: u32,
+    /// Where to look for the next piece to send.
+    cursor: u32,
+}
+
+/// All messages of one job.
+#[derive(Debug)]
+pub(crate) struct MessagePool {
+    piece_bytes: u64,
+    order: MessageOrder,
+    ids: Vec<GroupId>,
+    lanes: Vec<LaneKind>,
+    messages: Vec<Message>,
+    states: Vec<PieceState>,
+    /// Which message is which number of which group.
+    by_group: Vec<Vec<u32>>,
+    /// Messages with something to send, best first, per lane.
+    ready: [BTreeSet<(u64, u32)>; 2],
+    /// Messages that lost a piece and wait until the budget needs them, per group.
+    damaged: Vec<BTreeSet<(u64, u32)>>,
+    out: Vec<u64>,
+    repeats: u64,
+}
+
+impl MessagePool {
+    pub(crate) fn new(
+        piece_bytes: u64,
+        order: MessageOrder,
+        ids: Vec<GroupId>,
+        lanes: Vec<LaneKind>,
+    ) -> Self {
+        Self {
+            piece_bytes,
+            order,
+            messages: Vec::new(),
+            states: Vec::new(),
+            by_group: vec![Vec::new(); ids.len()],
+            ready: Default::default(),
+            damaged: vec![BTreeSet::new(); ids.len()],
+            out: vec![0; ids.len()],
+            ids,
+            lanes,
+            repeats: 0,
+        }
+    }
+
+    /// Appends a message. An empty one still takes a packet.
+    pub(crate) fn push(&mut self, group: usize, size: u64) {
+        let number = self.messages.len() as u32;
+        let pieces = size.div_ceil(self.piece_bytes).max(1) as u32;
+        self.messages.push(Message {
+            group: group as u8,
+            index: self.by_group[group].len() as u32,
+            size,
+            first_piece: self.states.len() as u32,
+            pieces,
+            left: pieces,
+            lost: 0,
+            cursor: 0,
+        });
+        self.states.resize(self.states.len() + pieces as usize, PieceState::Fresh);
+        self.by_group[group].push(number);
+        let key = self.key(number);
+        self.ready[self.lanes[group] as usize].insert(key);
+    }
+
+    /// Messages so far, per group.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = u64> {
+        self.by_group.iter().map(|messages| messages.len() as u64)
+    }
+
+    /// Packets so far.
+    pub(crate) fn pieces(&self) -> u64 {
+        self.states.len() as u64
+    }
+
+    /// Payload bytes so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.messages.iter().map(|message| message.size).sum()
+    }
+
+    /// Place in the order of sending: remaining bytes first, except where order was promised.
+    fn key(&self, number: u32) -> (u64, u32) {
+        let message = &self.messages[number as usize];
+        match (self.order, self.lanes[usize::from(message.group)]) {
+            (MessageOrder::FewestRemaining, LaneKind::Slack) => {
+                (u64::from(message.left) * self.piece_bytes.min(message.size.max(1)), number)
+            }
+            _ => (0, number),
+        }
+    }
+
+    pub(crate) fn take(
+        &mut self,
+        lane: LaneKind,
+        expected: &[u64],
+        budgets: &mut [Budget],
+    ) -> Option<u32> {
+        for group in 0..self.ids.len() {
+            if self.lanes[group] != lane {
+                continue;
+            }
+            while budgets[group].needed(expected[group]) > 0 {
+                let Some((_, number)) = self.damaged[group].pop_first() else { break };
+                budgets[group].damaged -= 1;
+                self.revive(number);
+            }
+        }
+        let &key = self.ready[lane as usize].first()?;
+        let piece = self.next_piece(key.1).expect("ready messages have a piece to send");
+        self.states[piece as usize] = PieceState::Out;
+        self.out[usize::from(self.messages[key.1 as usize].group)] += 1;
+        if self.next_piece(key.1).is_none() {
+            self.ready[lane as usize].remove(&key);
+        }
+        Some(piece)
+    }
+
+    /// Puts a damaged message's lost pieces back among those to send.
+    fn revive(&mut self, number: u32) {
+        let message = &mut self.messages[number as usize];
+        self.repeats += u64::from(message.lost);
+        message.lost = 0;
+        message.cursor = 0;
+        let range = message.first_piece as usize..(message.first_piece + message.pieces) as usize;
+        for state in &mut self.states[range] {
+            if *state == PieceState::Lost {
+                *state = PieceState::Fresh;
+            }
+        }
+        let lane = self.lanes[usize::from(message.group)];
+        let key = self.key(number);
+        self.ready[lane as usize].insert(key);
+    }
+
+    fn next_piece(&mut self, number: u32) -> Option<u32> {
+        let message = &mut self.messages[number as usize];
+        while message.cursor < message.pieces {
+            let piece = message.first_piece + message.cursor;
+            if self.states[piece as usize] == PieceState::Fresh {
+                return Some(piece);
+            }
+            message.cursor += 1;
+        }
+        None
+    }
+
+    pub(crate) fn has(&self, lane: LaneKind, expected: &[u64], budgets: &[Budget]) -> bool {
+        self.has_fresh(lane)
+            || (0..self.ids.len()).any(|group| {
+                self.lanes[group] == lane && budgets[group].needed(expected[group]) > 0
+            })
+    }
+
+    pub(crate) fn has_fresh(&self, lane: LaneKind) -> bool {
+        !self.ready[lane as usize].is_empty()
+    }
+
+    fn message_of(&self, piece: u32) -> u32 {
+        self.messages.partition_point(|message| message.first_piece <= piece) as u32 - 1
+    }
+
+    pub(crate) fn acked(&mut self, piece: u32, budgets: &mut [Budget]) {
+        let number = self.message_of(piece);
+        let group = usize::from(self.messages[number as usize].group);
+        let lane = self.lanes[group] as usize;
+        let key = self.key(number);
+        let was = std::mem::replace(&mut self.states[piece as usize], PieceState::Acked);
+        if was == PieceState::Acked {
+            return;
+        }
+        // Its place in the order is about to change.
+        let queued = self.ready[lane].remove(&key);
+        let damaged = self.damaged[group].remove(&key);
+        let message = &mut self.messages[number as usize];
+        message.left -= 1;
+        match was {
+            PieceState::Out => self.out[group] -= 1,
+            PieceState::Lost => message.lost -= 1,
+            PieceState::Fresh | PieceState::Acked => {}
+        }
+        let (left, lost) = (message.left, message.lost);
+        budgets[group].acked += u64::from(left == 0);
+        if damaged {
+            budgets[group].damaged -= 1;
+        }
+        if left == 0 {
+            return;
+        }
+        if damaged && lost > 0 {
+            budgets[group].damaged += 1;
+            let key = self.key(number);
+            self.damaged[group].insert(key);
+        } else if (queued || damaged) && self.next_piece(number).is_some() {
+            let key = self.key(number);
+            self.ready[lane].insert(key);
+        }
+    }
+
+    pub(crate) fn lost(&mut self, piece: u32, budgets: &mut [Budget]) {
+        if self.states[piece as usize] != PieceState::Out {
+            return;
+        }
+        let number = self.message_of(piece);
+        self.states[piece as usize] = PieceState::Lost;
+        let group = usize::from(self.messages[number as usize].group);
+        let key = self.key(number);
+        self.ready[self.lanes[group] as usize].remove(&key);
+        self.out[group] -= 1;
+        let message = &mut self.messages[number as usize];
+        message.lost += 1;
+        if message.lost == 1 {
+            // Its other pieces are not worth sending unless the budget needs the message.
+            budgets[group].damaged += 1;
+            self.damaged[group].insert(key);
+        }
+    }
+
+    pub(crate) fn status(&mut self, space: u16, runs: &Runs, budgets: &mut [Budget]) {
+        let group = usize::from(space);
+        let Some(known) = self.by_group.get(group).map(|messages| messages.len() as u64) else {
+            return;
+        };
+        let to = runs.to.min(known);
+        let mut position = runs.from.min(to);
+        for &(start, end) in runs.missing.iter().chain(&[(to, to)]) {
+            for index in position..start.min(to) {
+                self.settle(group, index, true, budgets);
+            }
+            for index in start.min(to)..end.min(to) {
+                self.settle(group, index, false, budgets);
+            }
+            position = end.min(to);
+        }
+    }
+
+    fn settle(&mut self, group: usize, index: u64, arrived: bool, budgets: &mut [Budget]) {
+        let number = self.by_group[group][index as usize] as usize;
+        let (first, pieces) = (self.messages[number].first_piece, self.messages[number].pieces);
+        for piece in first..first + pieces {
+            match self.states[piece as usize] {
+                PieceState::Out if !arrived => self.lost(piece, budgets),
+                PieceState::Out | PieceState::Lost if arrived => self.acked(piece, budgets),
+                _ => {}
+            }
+        }
+    }
+
+    pub(crate) fn body(&self, piece: u32) -> Body {
+        let number = self.message_of(piece);
+        let message = &self.messages[number as usize];
+        let offset = u64::from(piece - message.first_piece) * self.piece_bytes;
+        Body {
+            group: usize::from(message.group),
+            group_id: self.ids[usize::from(message.group)],
+            index: u64::from(message.index),
+            message: u64::from(number),
+            length: message.size,
+            offset,
+            bytes: self.piece_bytes.min(message.size - offset) as usize,
+        }
+    }
+
+    pub(crate) fn repeats(&self) -> u64 {
+        self.repeats
+    }
+
+    pub(crate) fn out(&self, group: usize) -> u64 {
+        self.out[group]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LANES: [LaneKind; 1] = [LaneKind::Slack];
+    const CALM: &[u64] = &[0];
+
+    fn pool(sizes: &[u64], required: u64) -> (MessagePool, Vec<Budget>) {
+        let mut pool =
+            MessagePool::new(100, MessageOrder::FewestRemaining, vec![GroupId(0)], LANES.to_vec());
+        for &size in sizes {
+            pool.push(0, size);
+        }
+        let total = sizes.len() as u64;
+        (pool, vec![Budget { total, required, ..Budget::default() }])
+    }
+
+    fn take(pool: &mut MessagePool, budgets: &mut [Budget]) -> Option<(u64, u64)> {
+        let piece = pool.take(LaneKind::Slack, CALM, budgets)?;
+        let body = pool.body(piece);
+        Some((body.message, body.offset))
+    }
+
+    #[test]
+    fn fewest_remaining_first_even_when_it_changes() {
+        let (mut pool, mut budgets) = pool(&[300, 200, 0], 2);
+        assert_eq!(take(&mut pool, &mut budgets), Some((2, 0)), "the empty message");
+        assert_eq!(take(&mut pool, &mut budgets), Some((1, 0)));
+        assert_eq!(take(&mut pool, &mut budgets), Some((1, 100)));
+        assert_eq!(take(&mut pool, &mut budgets), Some((0, 0)));
+        pool.acked(0, &mut budgets);
+        pool.acked(1, &mut budgets);
+        assert_eq!(take(&mut pool, &mut budgets), Some((0, 200)));
+        assert_eq!(take(&mut pool, &mut budgets), None);
+    }
+
+    #[test]
+    fn a_damaged_message_is_left_alone_while_the_budget_covers_it() {
+        let (mut pool, mut budgets) = pool(&[200, 300], 1);
+        assert_eq!(take(&mut pool, &mut budgets), Some((0, 0)));
+        pool.lost(0, &mut budgets);
+        for offset in [0, 100, 200] {
+            assert_eq!(take(&mut pool, &mut budgets), Some((1, offset)));
+        }
+        assert_eq!(take(&mut pool, &mut budgets), None);
+        pool.lost(2, &mut budgets);
+        assert_eq!(budgets[0].damaged, 2);
+        assert_eq!(take(&mut pool, &mut budgets), Some((0, 0)), "one must be saved: the smaller");
+        assert_eq!(take(&mut pool, &mut budgets), Some((0, 100)));
+        pool.acked(0, &mut budgets);
+        pool.acked(1, &mut budgets);
+        assert_eq!((budgets[0].acked, budgets[0].damaged), (1, 1));
+    }
+
+    #[test]
+    fn status_by_message() {
+        let (mut pool, mut budgets) = pool(&[200, 200, 200], 3);
+        while take(&mut pool, &mut budgets).is_some() {}
+        pool.acked(0, &mut budgets);
+        pool.status(0, &Runs { from: 0, to: 3, missing: vec![(0, 1)] }, &mut budgets);
+        assert_eq!((budgets[0].acked, budgets[0].damaged), (2, 1));
+        assert_eq!(take(&mut pool, &mut budgets), Some((0, 100)), "only the missing half");
+    }
+}

@@ -1,0 +1,11 @@
+//! Jobs this side sends: what is cut from them, in which order, and what is sent again.
+
+mod chunks;
+mod job;
+mod messages;
+mod pool;
+mod request;
+
+pub(crate) use job::{Room, SendJob, to_elements};
+pub(crate) use pool::{Body, Pool};
+pub use request::{GroupSpec, MessageOrder, Payload, SendRequest, SendRequestError};

@@ -1,0 +1,65 @@
+//! Priority classes in the network (§5 of the NetApprox paper).
+
+use laxity_interface::Dscp;
+
+/// The queue of a switch port that a packet asks for: 0 is for everything exact, 1 to 7 for the seven
+/// equal parts of the target loss rate's range, most patient last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Class(u8);
+
+impl Class {
+    /// The class of exact traffic.
+    pub const EXACT: Self = Self(0);
+
+    /// The class for a target loss rate. Zero slack goes with the exact traffic: it could starve for
+    /// ever behind it otherwise.
+    pub fn of(target_loss_rate: f64) -> Self {
+        Self((target_loss_rate.clamp(0.0, 1.0) * 7.0).ceil() as u8)
+    }
+
+    /// 0 to 7.
+    pub fn get(self) -> u8 {
+        self.0
+    }
+}
+
+/// Which code point each class uses on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DscpMap([Dscp; 8]);
+
+impl DscpMap {
+    /// A map of one's own.
+    pub fn new(points: [Dscp; 8]) -> Self {
+        Self(points)
+    }
+
+    /// The code point of a class.
+    pub fn dscp(&self, class: Class) -> Dscp {
+        self.0[usize::from(class.0)]
+    }
+}
+
+impl Default for DscpMap {
+    /// Class 0 is ordinary traffic; class i uses code point 4·i − 1, from the pool that RFC 2474 §6
+    /// leaves for local use, so that no network gives it a meaning by accident.
+    fn default() -> Self {
+        let point = |value| Dscp::new(value).expect("below 64");
+        Self([0, 3, 7, 11, 15, 19, 23, 27].map(point))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seven_equal_parts_and_zero() {
+        let class = |tlr| Class::of(tlr).get();
+        assert_eq!(class(0.0), 0);
+        assert_eq!(class(1e-9), 1);
+        assert_eq!(class(1.0 / 7.0), 1);
+        assert_eq!(class(0.5), 4, "the paper's example starts in queue 4");
+        assert_eq!(class(1.0), 7);
+        assert_eq!(class(7.0), 7);
+    }
+}
