@@ -3,7 +3,7 @@
 use laxity_interface::{Span, Time};
 
 use crate::{
-    config::{BASE_DATAGRAM, Config, Keys},
+    config::{BASE_DATAGRAM, Config, Keys, MIN_DATAGRAM},
     crypto::{Initiator, Secrets},
     wire::{Accept, COOKIE_LEN, Hello, Params, Refusal},
 };
@@ -45,8 +45,15 @@ pub(crate) struct Caller {
 const TRIES_PER_SIZE: u32 = 2;
 
 impl Caller {
-    pub(crate) fn new(now: Time, config: &Config, route: u32, client: u32, seed: [u8; 32]) -> Self {
-        let params = own_params(config);
+    pub(crate) fn new(
+        now: Time,
+        config: &Config,
+        max_datagram: u16,
+        (route, client, seed): (u32, u32, [u8; 32]),
+    ) -> Self {
+        let own = own_params(config);
+        let max_datagram = own.max_datagram.min(max_datagram).max(MIN_DATAGRAM);
+        let params = Params { max_datagram, ..own };
         let key = match &config.keys {
             Keys::Keyed(keys) => keys.first(),
             Keys::Insecure => None,
@@ -125,7 +132,7 @@ impl Caller {
         };
         // The answer was padded to what the server means to use: what arrived is proved.
         params.max_datagram = params.max_datagram.min(size as u16).min(self.params.max_datagram);
-        if params.max_datagram < crate::config::MIN_DATAGRAM {
+        if params.max_datagram < MIN_DATAGRAM {
             return None;
         }
         // Only an answer to a Hello that was sent once measures the path.

@@ -50,6 +50,16 @@ impl Endpoint {
     /// Starts to connect; a [`Connected`](Event::Connected) or
     /// [`ConnectFailed`](Event::ConnectFailed) event follows.
     pub fn connect(&mut self, now: Time, to: SocketAddr) -> Result<PeerId, ConnectError> {
+        self.connect_sized(now, to, self.shared.config.max_datagram)
+    }
+
+    /// [`connect`](Self::connect) over a path that is known to carry no larger datagrams than this.
+    pub fn connect_sized(
+        &mut self,
+        now: Time,
+        to: SocketAddr,
+        max_datagram: u16,
+    ) -> Result<PeerId, ConnectError> {
         let limit = self.shared.config.max_peers;
         if self.connections.len() >= limit {
             return Err(ConnectError::TooManyPeers { limit });
@@ -57,7 +67,7 @@ impl Endpoint {
         let local = self.fresh_id();
         let seed = self.fresh_seed();
         let route = self.shared.rng.next_u32();
-        let caller = Caller::new(now, &self.shared.config, route, local, seed);
+        let caller = Caller::new(now, &self.shared.config, max_datagram, (route, local, seed));
         let id = PeerId(self.next_peer);
         self.next_peer += 1;
         let handshake = Handshake::Calling(Box::new(caller));
