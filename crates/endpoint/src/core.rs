@@ -9,12 +9,13 @@ use std::{
 
 use laxity_interface::Time;
 use laxity_protocol::{
-    Batch, ConnectError, DeliveryReport, Endpoint, Event, Gone, JobError, JobOpen, Memory, Part,
-    PeerId, RecvId, SendId, Transmit,
+    Batch, ConnectError, DeliveryReport, ElementType, Endpoint, Event, Gone, JobError, JobKind,
+    JobOpen, Memory, Part, PeerId, RecvId, ResetCode, SendId, Transmit,
 };
 
 use crate::{
     clock::Clock,
+    error::RecvError,
     inbox::Inbox,
     payloads::{Arrivals, Payloads, Target},
     udp::{SendError as UdpError, Socket, Transmission},
@@ -71,7 +72,7 @@ pub(crate) struct Posted {
     pub(crate) ticket: u64,
     pub(crate) target: Option<Target>,
     pub(crate) bytes: u64,
-    pub(crate) element: laxity_protocol::ElementType,
+    pub(crate) element: ElementType,
     pub(crate) job: Option<RecvId>,
 }
 
@@ -300,16 +301,18 @@ impl Core {
         &mut self,
         now: Time,
         ticket: u64,
-    ) -> Option<Result<DeliveryReport, JobError>> {
-        if self.posted.iter().any(|posted| posted.ticket == ticket && posted.job.is_none()) {
-            self.match_offers();
-        }
+    ) -> Option<Result<DeliveryReport, RecvError>> {
         let posted = self.posted.iter_mut().find(|posted| posted.ticket == ticket)?;
-        let id = posted.job?;
+        let Some(id) = posted.job else {
+            // The next job does not fit: better an error than to wait past it. It stays on offer.
+            let open = &self.recvs.get(self.offers.front()?)?.open;
+            return Some(Err(misfit(open, posted.bytes, posted.element)));
+        };
         if let Some(target) = posted.target.take() {
             self.adopt(now, id, target);
         }
-        self.recvs.get_mut(&id)?.outcome.take()
+        let outcome = self.recvs.get_mut(&id)?.outcome.take()?;
+        Some(outcome.map_err(RecvError::from))
     }
 
     /// Moves a job that came before its buffer into it.
@@ -330,7 +333,7 @@ impl Core {
         if let Some(id) = self.posted.remove(at).and_then(|posted| posted.job) {
             self.arrivals.remove(id);
             self.recvs.remove(&id);
-            self.protocol.cancel_recv(now, id, laxity_protocol::ResetCode::Cancelled);
+            self.protocol.cancel_recv(now, id, ResetCode::Cancelled);
         }
     }
 
@@ -366,9 +369,18 @@ impl Core {
 
 impl Posted {
     fn fits(&self, open: &JobOpen) -> bool {
-        let laxity_protocol::JobKind::Tensor { element, .. } = open.kind else { return false };
+        let JobKind::Tensor { element, .. } = open.kind else { return false };
         self.target.is_some() && element == self.element && open.bytes <= self.bytes
     }
+}
+
+/// Says why a job cannot go into a buffer.
+pub(crate) fn misfit(open: &JobOpen, given: u64, wanted: ElementType) -> RecvError {
+    let element = match open.kind {
+        JobKind::Tensor { element, .. } => element.name(),
+        JobKind::Messages { .. } => "messages",
+    };
+    RecvError::Buffer { needed: open.bytes, element, given, wanted: wanted.name() }
 }
 
 fn transmission<'a>(transmit: &Transmit, parts: &'a [IoSlice<'a>]) -> Transmission<'a> {

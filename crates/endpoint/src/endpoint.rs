@@ -370,7 +370,8 @@ impl Endpoint {
 
     /// Receives the next tensor of this element type straight into `buffer`, which may be longer than
     /// the tensor. The buffer is offered before the job comes, so no byte is copied twice and large
-    /// jobs need no extra round trip. What is missing keeps the buffer's old content.
+    /// jobs need no extra round trip. What is missing keeps the buffer's old content. If the next job
+    /// does not fit, that is an error and the job stays on offer for [`accept`](Self::accept).
     pub fn recv_into<T: Element>(&self, buffer: &mut [T]) -> Result<DeliveryReport, RecvError> {
         let [shard] = &self.inner.shards[..] else {
             return self.accept()?.receive_into(buffer);
@@ -393,7 +394,7 @@ impl Endpoint {
             None => Poll::Pending,
         });
         drop(posted);
-        Ok(outcome.flatten().ok_or(RecvError::ShutDown)??)
+        outcome.flatten().ok_or(RecvError::ShutDown)?
     }
 }
 

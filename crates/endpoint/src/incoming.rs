@@ -12,7 +12,7 @@ use laxity_protocol::{
 };
 
 use crate::{
-    core::Core,
+    core::{Core, misfit},
     element::{Buffer, Element, as_bytes_mut},
     error::RecvError,
     payloads::{Lent, Message, Target},
@@ -139,12 +139,7 @@ impl Incoming {
             JobKind::Messages { .. } => None,
         };
         if element != Some(T::TYPE) || self.open.bytes > bytes.len() as u64 {
-            return Err(RecvError::Buffer {
-                needed: self.open.bytes,
-                element: element.map_or("messages", ElementType::name),
-                given: bytes.len() as u64,
-                wanted: T::TYPE.name(),
-            });
+            return Err(misfit(&self.open, bytes.len() as u64, T::TYPE));
         }
         let mut early = None;
         self.claim(|_| Some(Target::Lent(Lent::write(bytes))));

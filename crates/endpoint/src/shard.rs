@@ -80,6 +80,10 @@ impl Shard {
             (Some(next), Some(until)) => next < until,
             _ => false,
         };
+        if wake && core.driver == Driver::Nobody {
+            // The last caller has just left and the I/O thread is still standing by.
+            self.seat.notify_one();
+        }
         if wake && (more || earlier || core.is_blocked()) {
             self.waker.wake();
         }

@@ -1,0 +1,198 @@
+//! `laxity demo`: a sender and a receiver with a lossy link between them, on this machine, without
+//! privileges.
+
+mod picture;
+mod transfer;
+
+use std::{path::PathBuf, time::Instant};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use laxity_interface::{Bytes, Fraction, Rate, Span};
+use laxity_lab::Path;
+use laxity_report::{
+    Meta, Report, Row,
+    html::{Page, Section},
+    stats::Summary,
+};
+
+use transfer::{Outcome, Pair};
+
+/// The same transfer at several loss rates and minimum deliveries, through an emulated link.
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Size of the tensor.
+    #[arg(long, default_value = "2500KB")]
+    size: Bytes,
+    /// Rate of the link.
+    #[arg(long, default_value = "200Mbps")]
+    rate: Rate,
+    /// Round-trip time of the link.
+    #[arg(long, default_value = "1ms")]
+    rtt: Span,
+    /// Loss rates of the link, in both directions.
+    #[arg(long, value_delimiter = ',', default_values = ["0%", "0.1%", "1%", "3%", "10%"])]
+    loss: Vec<Fraction>,
+    /// Minimum deliveries to ask for.
+    #[arg(long, value_delimiter = ',', default_values = ["1", "0.95", "0.9"])]
+    min_delivery: Vec<Fraction>,
+    /// End each transfer the moment it has enough, instead of after its first pass.
+    #[arg(long)]
+    enough: bool,
+    /// Transfers of each kind.
+    #[arg(long, default_value_t = 10)]
+    runs: usize,
+    /// Seed of the link's losses.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Folder for the pictures and the report.
+    #[arg(long, default_value = "demo-out")]
+    out: PathBuf,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was measured at one loss rate with one minimum delivery.
+struct Cell {
+    loss: Fraction,
+    min_delivery: Fraction,
+    outcomes: Vec<Outcome>,
+}
+
+/// Runs the demo.
+pub fn run(args: &Demo) -> anyhow::Result<()> {
+    let started = Instant::now();
+    if args.runs == 0 || args.runs > 10_000 {
+        bail!("--runs must lie between 1 and 10000");
+    }
+    if args.rate.as_bps() == 0 || args.size.get() < 4 {
+        bail!("--rate and --size must be larger than nothing");
+    }
+    let size = usize::try_from(args.size.get() / 4)?;
+    let cells = measure(args, size)?;
+    let report = report(args, &cells, started);
+    std::fs::create_dir_all(&args.out)
+        .with_context(|| format!("cannot create the folder {}", args.out.display()))?;
+    let chart = picture::chart(args, &cells);
+    let picture = args.out.join("demo.svg");
+    let page = args.out.join("demo.html");
+    std::fs::write(&picture, &chart)
+        .with_context(|| format!("cannot write {}", picture.display()))?;
+    std::fs::write(&page, html(args, &report, &chart))
+        .with_context(|| format!("cannot write {}", page.display()))?;
+    if args.json {
+        println!("{}", report.to_json_string());
+    } else {
+        let shown = [
+            "loss_percent",
+            "min_delivery",
+            "mean_ms",
+            "p99_ms",
+            "over_size_by_rate",
+            "delivered_mean",
+            "delivered_min",
+        ];
+        print!("{}", report.table().columns(shown));
+        println!(
+            "\nsize / rate is {:.1} ms; a ratio of 1 would be that, without headers and round trips",
+            args.ideal_ms()
+        );
+        println!("picture: {}\nreport:  {}", picture.display(), page.display());
+    }
+    Ok(())
+}
+
+impl Demo {
+    /// Size over rate.
+    fn ideal_ms(&self) -> f64 {
+        self.rate.time_for(self.size).as_secs_f64() * 1e3
+    }
+}
+
+fn measure(args: &Demo, elements: usize) -> anyhow::Result<Vec<Cell>> {
+    let bars = MultiProgress::new();
+    let total = args.loss.len() * args.min_delivery.len() * args.runs;
+    let bar = bars.add(ProgressBar::new(total as u64).with_style(style(
+        "{msg:28} [{bar:40}] {pos}/{len} transfers, {eta} left",
+    )));
+    let each = bars.add(ProgressBar::new(100).with_style(style("{msg:28} [{bar:40}] {percent}%")));
+    let mut cells = Vec::new();
+    for (at, loss) in args.loss.iter().enumerate() {
+        let path = Path::new(args.rate, args.rtt).with_loss(*loss);
+        let mut pair = Pair::start(&path, args.seed.wrapping_add(at as u64), elements)?;
+        let first = cells.len();
+        cells.extend(args.min_delivery.iter().map(|min_delivery| Cell {
+            loss: *loss,
+            min_delivery: *min_delivery,
+            outcomes: Vec::new(),
+        }));
+        // Minimum deliveries take turns, so that a busy moment of the machine touches all alike.
+        for _ in 0..args.runs {
+            for cell in &mut cells[first..] {
+                bar.set_message(format!("loss {loss}, at least {}", cell.min_delivery));
+                each.set_message("this transfer");
+                let outcome = pair.transfer(cell.min_delivery, args.enough, |part| {
+                    each.set_position((part * 100.0) as u64);
+                })?;
+                cell.outcomes.push(outcome);
+                bar.inc(1);
+            }
+        }
+    }
+    each.finish_and_clear();
+    bar.finish_and_clear();
+    Ok(cells)
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+fn report(args: &Demo, cells: &[Cell], started: Instant) -> Report {
+    let meta = Meta::new("laxity demo", env!("CARGO_PKG_VERSION"))
+        .seed(args.seed)
+        .cores(std::thread::available_parallelism().map_or(1, usize::from))
+        .seconds(started.elapsed().as_secs_f64())
+        .with("bytes", args.size.get())
+        .with("rate_mbps", args.rate.as_bps() as f64 / 1e6)
+        .with("rtt_ms", args.rtt.as_secs_f64() * 1e3)
+        .with("finish", if args.enough { "enough" } else { "first-pass" });
+    let mut report = Report::new(meta);
+    for cell in cells {
+        let times: Vec<f64> = cell.outcomes.iter().map(|o| o.elapsed.as_secs_f64() * 1e3).collect();
+        let fractions: Vec<f64> = cell.outcomes.iter().map(|o| o.delivered).collect();
+        let summary = Summary::of(&times);
+        let ratio = |of: fn(&Summary) -> f64| summary.as_ref().map(|s| of(s) / args.ideal_ms());
+        report.push(
+            Row::new()
+                .with("loss_percent", cell.loss.get() * 100.0)
+                .with("min_delivery", cell.min_delivery.get())
+                .with("mean_ms", summary.as_ref().map(|s| s.mean))
+                .with("p50_ms", summary.as_ref().map(|s| s.p50))
+                .with("p99_ms", summary.as_ref().map(|s| s.p99))
+                .with("over_size_by_rate", ratio(|s| s.mean))
+                .with("p99_over_size_by_rate", ratio(|s| s.p99))
+                .with("delivered_mean", laxity_report::stats::mean(&fractions))
+                .with("delivered_min", laxity_report::stats::min(&fractions))
+                .with("runs", cell.outcomes.len()),
+        );
+    }
+    report
+}
+
+fn html(args: &Demo, report: &Report, chart: &str) -> String {
+    let text = format!(
+        "A tensor of {} goes through an emulated link of {} with a round trip of {}. The receiver \
+         needs at least the stated fraction of it; what the network loses beyond that is sent again, \
+         and nothing else is.",
+        args.size, args.rate, args.rtt
+    );
+    Page::new("Laxity: the same transfer at several loss rates")
+        .intro(text)
+        .section(Section::new("Completion time").svg(chart))
+        .section(Section::new("Figures").table(report))
+        .provenance(&report.meta)
+        .to_html()
+}
