@@ -1,0 +1,60 @@
+# Everything worth running, by name. `make` alone lists it.
+# Needs a Rust toolchain (rustup), a C compiler and make; nothing else.
+
+CARGO ?= cargo
+FUZZ_SECONDS ?= 60
+LAXITY := $(or $(CARGO_TARGET_DIR),target)/release/laxity
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test stress fuzz lint bench doc toolchain
+
+help: ## Print this list
+	@echo "Laxity: a transport for jobs that may lose a little."
+	@echo
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: toolchain ## Send through an emulated lossy link on this machine and draw what happens
+	@echo "Building the laxity command (a minute or two the first time) ..."
+	@$(CARGO) build --quiet --release --package laxity-cli
+	@$(LAXITY) demo
+
+test: toolchain ## Run every test, examples in the documentation included
+	@echo "Building and running all tests ..."
+	@$(CARGO) test --workspace
+
+stress: toolchain ## Run the long tests, which `make test` leaves out
+	@echo "Running the long tests; this takes minutes ..."
+	@$(CARGO) test --workspace --release -- --ignored stress
+
+fuzz: toolchain ## Feed every decoder random input for FUZZ_SECONDS (default 60) each
+	@test -d fuzz || { echo "There is no fuzz/ folder in this tree."; exit 1; }
+	@$(CARGO) fuzz --version >/dev/null 2>&1 || { \
+		echo "Fuzzing needs cargo-fuzz and a nightly toolchain:"; \
+		echo "  cargo install cargo-fuzz && rustup toolchain install nightly"; exit 1; }
+	@for target in $$($(CARGO) +nightly fuzz list); do \
+		echo "Fuzzing $$target for $(FUZZ_SECONDS) s ..."; \
+		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
+	done
+
+lint: toolchain ## Check formatting, clippy and the documentation; warnings are errors
+	@echo "Formatting ..."
+	@$(CARGO) fmt --all -- --check
+	@echo "Clippy ..."
+	@$(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
+	@echo "Documentation ..."
+	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --workspace --no-deps
+
+bench: toolchain ## Compare transfers over TCP and Laxity on this machine
+	@$(CARGO) build --quiet --release --package laxity-cli
+	@$(LAXITY) bench transfer
+
+doc: toolchain ## Build the documentation of all crates
+	@$(CARGO) doc --quiet --workspace --no-deps
+	@echo "Open $(or $(CARGO_TARGET_DIR),target)/doc/laxity_endpoint/index.html"
+
+toolchain:
+	@command -v $(CARGO) >/dev/null 2>&1 || { \
+		echo "cargo was not found. Install Rust from https://rustup.rs and open a new shell."; \
+		exit 1; }
+	@command -v cc >/dev/null 2>&1 || { \
+		echo "No C compiler was found. On Debian: apt install gcc libc6-dev"; exit 1; }
