@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     io::IoSlice,
+    net::SocketAddr,
     sync::Arc,
     task::Waker,
 };
@@ -49,6 +50,8 @@ pub(crate) struct RecvSlot {
     pub(crate) waker: Option<Waker>,
     /// The application has it in hand.
     pub(crate) accepted: bool,
+    /// Who sends it.
+    pub(crate) from: Option<SocketAddr>,
 }
 
 /// A peer.
@@ -245,19 +248,20 @@ impl Core {
     }
 
     fn offer(&mut self, now: Time, id: RecvId, open: JobOpen, claimed: bool) {
+        let from = self.protocol.peer(id.peer).map(|peer| peer.address);
         if let Some(posted) = self.posted.iter_mut().find(|posted| posted.fits(&open)) {
             let target = posted.target.take().expect("looked at in `fits`");
             posted.job = Some(id);
             self.arrivals.set(id, &open, target);
             self.protocol.claim(now, id);
-            self.recvs.insert(id, RecvSlot { open, outcome: None, waker: None, accepted: true });
+            self.recvs.insert(id, RecvSlot { open, outcome: None, waker: None, accepted: true, from });
             return;
         }
         if claimed {
             let target = Target::owned(&open);
             self.arrivals.set(id, &open, target);
         }
-        self.recvs.insert(id, RecvSlot { open, outcome: None, waker: None, accepted: false });
+        self.recvs.insert(id, RecvSlot { open, outcome: None, waker: None, accepted: false, from });
         self.offers.push_back(id);
         self.inbox.ring();
     }

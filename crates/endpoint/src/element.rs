@@ -4,6 +4,9 @@
 use half::{bf16, f16};
 use laxity_protocol::ElementType;
 
+#[cfg(target_endian = "big")]
+compile_error!("the wire is little endian, and tensors are sent from where they lie");
+
 mod sealed {
     pub trait Sealed {}
 }
@@ -67,7 +70,7 @@ impl Buffer {
 
     /// The bytes as numbers. `None` if they do not make a whole number of them.
     pub fn elements<T: Element>(&self) -> Option<&[T]> {
-        if self.length % size_of::<T>() != 0 {
+        if !self.length.is_multiple_of(size_of::<T>()) {
             return None;
         }
         let count = self.length / size_of::<T>();

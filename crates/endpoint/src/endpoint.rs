@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use laxity_interface::{Rate, Span};
+use laxity_interface::Rate;
 use laxity_protocol::{
     ClassRule, Config, ConnectError, ControllerKind, DeliveryReport, Key, Keys, MIN_DATAGRAM, Stats,
 };
@@ -190,6 +190,7 @@ struct Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         for shard in &self.shards {
+            shard.linger(LINGER);
             shard.shut_down();
         }
         self.inbox.ring();
@@ -199,6 +200,10 @@ impl Drop for Inner {
         }
     }
 }
+
+/// How long a closing endpoint waits for confirmation of its last words: a sender that does not hear
+/// them cannot know that its job arrived.
+const LINGER: Duration = Duration::from_millis(500);
 
 /// A UDP port through which jobs come and go. Clones share it; the last one to go closes it and tells
 /// all peers.
@@ -262,8 +267,9 @@ impl Endpoint {
         let (shard, peer) = self.start_connect(to)?;
         let state = poll_fn(|cx| {
             let mut core = shard.lock();
+            let shut_down = core.shut_down;
             match core.peers.get_mut(&peer) {
-                Some(slot) if slot.state == PeerState::Connecting => {
+                Some(slot) if slot.state == PeerState::Connecting && !shut_down => {
                     slot.waker = Some(cx.waker().clone());
                     Poll::Pending
                 }
@@ -278,9 +284,9 @@ impl Endpoint {
         &self,
         to: impl ToSocketAddrs,
     ) -> Result<(Arc<Shard>, laxity_protocol::PeerId), SendError> {
-        let nowhere = ConnectError::NoAnswer { peer: self.inner.local, waited: Span::ZERO };
-        let to = to.to_socket_addrs().ok().and_then(|mut all| all.find(|to| self.speaks(to)));
-        let to = to.ok_or(nowhere)?;
+        let local = self.inner.local;
+        let to = to.to_socket_addrs()?.find(|to| self.speaks(to));
+        let to = to.ok_or(SendError::NoAddress { local })?;
         let turn = self.inner.next.fetch_add(1, Ordering::Relaxed);
         let shard = self.inner.shards[turn % self.inner.shards.len()].clone();
         // What the route carries; a smaller path in between is found out by the handshake.

@@ -1,6 +1,6 @@
 //! What can go wrong between an application and its endpoint.
 
-use std::io;
+use std::{io, net::SocketAddr};
 
 use laxity_protocol::{ConnectError, JobError, SendRequestError};
 
@@ -49,6 +49,15 @@ pub enum SendError {
     /// There is no connection.
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    /// The name has no address.
+    #[error("cannot find the address: {0}")]
+    Resolve(#[from] io::Error),
+    /// The name has addresses, none of which this socket can reach.
+    #[error("no address of the socket's kind: it is bound to {local}; bind to `[::]:0` for IPv4 and IPv6")]
+    NoAddress {
+        /// What the socket is bound to.
+        local: SocketAddr,
+    },
     /// The endpoint is being shut down.
     #[error("the endpoint was shut down")]
     ShutDown,

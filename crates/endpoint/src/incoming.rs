@@ -2,6 +2,7 @@
 
 use std::{
     future::poll_fn,
+    net::SocketAddr,
     sync::Arc,
     task::{Poll, Waker},
     time::{Duration, Instant},
@@ -26,6 +27,7 @@ pub struct Incoming {
     shard: Arc<Shard>,
     id: RecvId,
     open: JobOpen,
+    from: Option<SocketAddr>,
     /// Its end was seen: nothing to give up any more.
     ended: bool,
 }
@@ -77,8 +79,12 @@ impl Received {
 
 impl Incoming {
     pub(crate) fn new(shard: Arc<Shard>, id: RecvId) -> Self {
-        let open = shard.lock().recvs[&id].open.clone();
-        Self { shard, id, open, ended: false }
+        let (open, from) = {
+            let core = shard.lock();
+            let slot = &core.recvs[&id];
+            (slot.open.clone(), slot.from)
+        };
+        Self { shard, id, open, from, ended: false }
     }
 
     /// Its id.
@@ -89,6 +95,11 @@ impl Incoming {
     /// What it says of itself.
     pub fn open(&self) -> &JobOpen {
         &self.open
+    }
+
+    /// Its sender's address; `None` if the sender was gone before anybody looked.
+    pub fn from(&self) -> Option<SocketAddr> {
+        self.from
     }
 
     /// Who sends it.

@@ -231,6 +231,23 @@ impl Shard {
         }
     }
 
+    /// Waits until peers have confirmed how their jobs ended, but not longer than `patience`.
+    pub(crate) fn linger(&self, patience: Duration) {
+        let deadline = Instant::now() + patience;
+        while Instant::now() < deadline {
+            let owed = {
+                let core = self.lock();
+                let owes = |peer| core.protocol.peer(peer).is_some_and(|info| info.ending > 0);
+                core.protocol.peers().any(owes)
+            };
+            if !owed {
+                return;
+            }
+            // The I/O thread drives meanwhile; nobody can be waiting in a call on this endpoint.
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// Tells everybody to stop.
     pub(crate) fn shut_down(&self) {
         self.command(true, |core| {

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use anyhow::Context;
+use anyhow::{Context, Result};
 use laxity_endpoint::{Builder, Endpoint, Fraction, Key, Outgoing, Peer, RecvError};
 
 /// A key for measurements: it protects nothing, since everybody can read it here.
@@ -30,7 +30,7 @@ impl Sender {
         keyed: bool,
         min_delivery: Fraction,
         max_datagram: Option<u16>,
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self> {
         let local = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
         let mut builder = builder(keyed);
         if let Some(bytes) = max_datagram {
@@ -42,7 +42,7 @@ impl Sender {
     }
 
     /// Sends `data` and waits until the receiver has said that it has enough of it.
-    pub(super) fn send(&mut self, data: &[u8]) -> anyhow::Result<()> {
+    pub(super) fn send(&self, data: &[u8]) -> Result<()> {
         self.peer.send(Outgoing::bytes(data).min_delivery(self.min_delivery))?;
         Ok(())
     }

@@ -6,21 +6,26 @@ mod serve;
 mod tcp;
 mod transfer;
 
-use clap::Subcommand;
+use anyhow::Result;
+use clap::{Args, Subcommand};
 
-/// What to measure.
+/// Measure, side by side with what people use today
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    #[command(subcommand)]
+    what: Bench,
+}
+
 #[derive(Debug, Subcommand)]
-pub enum Bench {
-    /// Goodput, latency and CPU of transfers over kernel TCP and Laxity, side by side in one run.
-    Transfer(transfer::Transfer),
-    /// The other end of `bench transfer --to`, on another host.
-    Serve(serve::Serve),
+enum Bench {
+    Transfer(transfer::TransferArgs),
+    Serve(serve::ServeArgs),
 }
 
 /// Runs one.
-pub fn run(bench: &Bench) -> anyhow::Result<()> {
-    match bench {
-        Bench::Transfer(transfer) => transfer::run(transfer),
-        Bench::Serve(serve) => serve::run(serve),
+pub(crate) fn run(args: &BenchArgs) -> Result<()> {
+    match &args.what {
+        Bench::Transfer(args) => transfer::run(args),
+        Bench::Serve(args) => serve::run(args),
     }
 }

@@ -5,16 +5,16 @@ use std::{
     sync::mpsc,
 };
 
-use anyhow::Context;
+use anyhow::{Context, Result};
 use clap::Args;
 use laxity_endpoint::Endpoint;
 use laxity_interface::Bytes;
 
 use super::{laxity, tcp};
 
-/// The other end of `bench transfer --to`.
+/// Be the other end of `bench transfer --to`
 #[derive(Debug, Args)]
-pub struct Serve {
+pub(crate) struct ServeArgs {
     /// Address to listen on; TCP and Laxity with a key use this port, Laxity without one the next.
     #[arg(long, default_value = "0.0.0.0:7700")]
     bind: SocketAddr,
@@ -33,7 +33,7 @@ pub(super) struct Addresses {
 
 impl Addresses {
     /// The ports of a server that was started with `bench serve --bind`.
-    pub(super) fn of_server(address: SocketAddr) -> anyhow::Result<Self> {
+    pub(super) fn of_server(address: SocketAddr) -> Result<Self> {
         let next = address.port().checked_add(1).context("the port must be below 65535")?;
         let insecure = SocketAddr::new(address.ip(), next);
         Ok(Self { tcp: address, keyed: address, insecure })
@@ -45,7 +45,7 @@ pub(super) fn start(
     bind: [SocketAddr; 3],
     max_bytes: usize,
     max_datagram: Option<u16>,
-) -> anyhow::Result<Addresses> {
+) -> Result<Addresses> {
     let listener =
         TcpListener::bind(bind[0]).with_context(|| format!("cannot listen on TCP {}", bind[0]))?;
     let tcp_address = listener.local_addr()?;
@@ -63,7 +63,7 @@ pub(super) fn start(
     Ok(Addresses { tcp: tcp_address, keyed: bound[0], insecure: bound[1] })
 }
 
-pub(super) fn run(serve: &Serve) -> anyhow::Result<()> {
+pub(super) fn run(serve: &ServeArgs) -> Result<()> {
     let ports = Addresses::of_server(serve.bind)?;
     let bind = [ports.tcp, ports.keyed, ports.insecure];
     let max_bytes = usize::try_from(serve.max_bytes.get())?;

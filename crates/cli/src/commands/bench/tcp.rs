@@ -9,7 +9,7 @@ use std::{
     os::fd::AsRawFd,
 };
 
-use anyhow::Context;
+use anyhow::{Context, Result};
 
 /// A TCP connection to a bench server.
 pub(super) struct Sender {
@@ -17,7 +17,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    pub(super) fn connect(to: SocketAddr, control: &str) -> anyhow::Result<Self> {
+    pub(super) fn connect(to: SocketAddr, control: &str) -> Result<Self> {
         let stream =
             TcpStream::connect(to).with_context(|| format!("cannot connect to {to} by TCP"))?;
         stream.set_nodelay(true)?;

@@ -5,24 +5,25 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use laxity_interface::{Bytes, Fraction};
-use laxity_report::{Meta, Report, Row, stats::Summary};
+use laxity_report::{Report, Row, stats::Summary};
 
 use super::{
     cpu, laxity,
     serve::{self, Addresses},
     tcp,
 };
+use crate::output::{self, To};
 
-/// Goodput, latency and CPU of transfers over kernel TCP and Laxity.
+/// Compare transfers over kernel TCP and Laxity: goodput, latency, CPU
 ///
 /// A transfer lasts from the call to send until the receiver's confirmation is back. TCP means cubic
 /// with TCP_NODELAY on a persistent connection; Laxity sends to a buffer that the receiver has posted.
 #[derive(Debug, Args)]
-pub struct Transfer {
+pub(crate) struct TransferArgs {
     /// Server on another host (`laxity bench serve` there). Default: this host, over loopback.
     #[arg(long, value_name = "HOST:PORT")]
     to: Option<String>,
@@ -72,7 +73,7 @@ enum Sender {
 }
 
 impl Sender {
-    fn send(&mut self, data: &[u8]) -> anyhow::Result<()> {
+    fn send(&mut self, data: &[u8]) -> Result<()> {
         match self {
             Self::Tcp(sender) => Ok(sender.send(data)?),
             Self::Laxity(sender) => sender.send(data),
@@ -92,7 +93,7 @@ struct Samples {
 /// moment then disturbs all of them alike.
 const SLICE: Duration = Duration::from_millis(250);
 
-pub(super) fn run(args: &Transfer) -> anyhow::Result<()> {
+pub(super) fn run(args: &TransferArgs) -> Result<()> {
     let started = Instant::now();
     if !(args.seconds > 0.0 && args.seconds <= 600.0) {
         bail!("--seconds must lie between 0 and 600");
@@ -110,16 +111,15 @@ pub(super) fn run(args: &Transfer) -> anyhow::Result<()> {
         .schemes
         .iter()
         .map(|scheme| connect(args, *scheme, &addresses))
-        .collect::<anyhow::Result<Vec<_>>>()?;
+        .collect::<Result<Vec<_>>>()?;
     let data = vec![0x5a; largest];
-    let mut report = Report::new(
-        Meta::new("laxity bench transfer", env!("CARGO_PKG_VERSION"))
-            .cores(std::thread::available_parallelism().map_or(1, usize::from))
-            .with("path", args.to.as_deref().unwrap_or("loopback"))
-            .with("tcp_control", args.tcp_control.as_str())
-            .with("min_delivery", args.min_delivery.get())
-            .with("cpu_of", if args.to.is_some() { "sender" } else { "both sides" }),
-    );
+    let mut report = output::report(started);
+    report.meta = report
+        .meta
+        .with("path", args.to.as_deref().unwrap_or("loopback"))
+        .with("tcp_control", args.tcp_control.as_str())
+        .with("min_delivery", args.min_delivery.get())
+        .with("cpu_of", if args.to.is_some() { "sender" } else { "both sides" });
     let bar = progress(args);
     for size in &args.sizes {
         let data = &data[..size.get() as usize];
@@ -130,21 +130,21 @@ pub(super) fn run(args: &Transfer) -> anyhow::Result<()> {
     }
     bar.finish_and_clear();
     report.meta.seconds = started.elapsed().as_secs_f64();
-    if args.json {
-        println!("{}", report.to_json_string());
-    } else {
-        print!("{}", report.to_table());
-        print!("{}", summary(&report, &args.sizes));
+    let columns = report.columns().into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    output::emit(&report, args.json, To::Stdout, &columns)?;
+    if !args.json {
+        output::print(&summary(&report, &args.sizes), To::Stdout)?;
     }
     Ok(())
 }
 
-fn resolve(to: &str) -> anyhow::Result<SocketAddr> {
+fn resolve(to: &str) -> Result<SocketAddr> {
     let mut all = to.to_socket_addrs().with_context(|| format!("cannot resolve {to}"))?;
     all.next().with_context(|| format!("{to} has no address"))
 }
 
-fn connect(args: &Transfer, scheme: Scheme, addresses: &Addresses) -> anyhow::Result<Sender> {
+fn connect(args: &TransferArgs, scheme: Scheme, addresses: &Addresses) -> Result<Sender> {
     let laxity = |to, keyed| {
         laxity::Sender::connect(to, keyed, args.min_delivery, args.max_datagram).map(Sender::Laxity)
     };
@@ -158,11 +158,11 @@ fn connect(args: &Transfer, scheme: Scheme, addresses: &Addresses) -> anyhow::Re
 }
 
 fn measure(
-    args: &Transfer,
+    args: &TransferArgs,
     senders: &mut [Sender],
     data: &[u8],
     bar: &ProgressBar,
-) -> anyhow::Result<Vec<Samples>> {
+) -> Result<Vec<Samples>> {
     let budget = Duration::from_secs_f64(args.seconds);
     let mut samples: Vec<Samples> = senders.iter().map(|_| Samples::default()).collect();
     // The first transfer touches fresh memory and teaches the senders their path.
@@ -233,7 +233,7 @@ fn summary(report: &Report, sizes: &[Bytes]) -> String {
     text
 }
 
-fn progress(args: &Transfer) -> ProgressBar {
+fn progress(args: &TransferArgs) -> ProgressBar {
     let total = args.sizes.len() as f64 * args.schemes.len() as f64 * args.seconds * 1000.0;
     let style = ProgressStyle::with_template("measuring [{bar:40}] {percent}% {eta} left")
         .unwrap_or_else(|_| ProgressStyle::default_bar());

@@ -6,22 +6,26 @@ mod transfer;
 
 use std::{path::PathBuf, time::Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use laxity_interface::{Bytes, Fraction, Rate, Span};
 use laxity_lab::Path;
 use laxity_report::{
-    Meta, Report, Row,
+    Report, Row,
     html::{Page, Section},
     stats::Summary,
 };
 
 use transfer::{Outcome, Pair};
 
-/// The same transfer at several loss rates and minimum deliveries, through an emulated link.
+use crate::output::{self, To};
+
+/// See what slack is worth: the same transfer at several loss rates and minimum deliveries
+///
+/// A sender and a receiver in this process talk through an emulated link. No privileges needed.
 #[derive(Debug, Args)]
-pub struct Demo {
+pub(crate) struct DemoArgs {
     /// Size of the tensor.
     #[arg(long, default_value = "2500KB")]
     size: Bytes,
@@ -62,7 +66,7 @@ struct Cell {
 }
 
 /// Runs the demo.
-pub fn run(args: &Demo) -> anyhow::Result<()> {
+pub(crate) fn run(args: &DemoArgs) -> Result<()> {
     let started = Instant::now();
     if args.runs == 0 || args.runs > 10_000 {
         bail!("--runs must lie between 1 and 10000");
@@ -82,10 +86,7 @@ pub fn run(args: &Demo) -> anyhow::Result<()> {
         .with_context(|| format!("cannot write {}", picture.display()))?;
     std::fs::write(&page, html(args, &report, &chart))
         .with_context(|| format!("cannot write {}", page.display()))?;
-    if args.json {
-        println!("{}", report.to_json_string());
-    } else {
-        let shown = [
+    let shown = [
             "loss_percent",
             "min_delivery",
             "mean_ms",
@@ -94,24 +95,28 @@ pub fn run(args: &Demo) -> anyhow::Result<()> {
             "delivered_mean",
             "delivered_min",
         ];
-        print!("{}", report.table().columns(shown));
-        println!(
-            "\nsize / rate is {:.1} ms; a ratio of 1 would be that, without headers and round trips",
-            args.ideal_ms()
-        );
-        println!("picture: {}\nreport:  {}", picture.display(), page.display());
+    output::emit(&report, args.json, To::Stdout, &shown)?;
+    if args.json {
+        return Ok(());
     }
-    Ok(())
+    let text = format!(
+        "\nsize / rate is {:.1} ms; a ratio of 1 would be that, without headers and round trips\n\
+         picture: {}\nreport:  {}\n",
+        args.ideal_ms(),
+        picture.display(),
+        page.display()
+    );
+    output::print(&text, To::Stdout)
 }
 
-impl Demo {
+impl DemoArgs {
     /// Size over rate.
     fn ideal_ms(&self) -> f64 {
         self.rate.time_for(self.size).as_secs_f64() * 1e3
     }
 }
 
-fn measure(args: &Demo, elements: usize) -> anyhow::Result<Vec<Cell>> {
+fn measure(args: &DemoArgs, elements: usize) -> Result<Vec<Cell>> {
     let bars = MultiProgress::new();
     let total = args.loss.len() * args.min_delivery.len() * args.runs;
     let bar = bars.add(ProgressBar::new(total as u64).with_style(style(
@@ -121,7 +126,7 @@ fn measure(args: &Demo, elements: usize) -> anyhow::Result<Vec<Cell>> {
     let mut cells = Vec::new();
     for (at, loss) in args.loss.iter().enumerate() {
         let path = Path::new(args.rate, args.rtt).with_loss(*loss);
-        let mut pair = Pair::start(&path, args.seed.wrapping_add(at as u64), elements)?;
+        let pair = Pair::start(&path, args.seed.wrapping_add(at as u64), elements)?;
         let first = cells.len();
         cells.extend(args.min_delivery.iter().map(|min_delivery| Cell {
             loss: *loss,
@@ -150,16 +155,15 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-fn report(args: &Demo, cells: &[Cell], started: Instant) -> Report {
-    let meta = Meta::new("laxity demo", env!("CARGO_PKG_VERSION"))
+fn report(args: &DemoArgs, cells: &[Cell], started: Instant) -> Report {
+    let mut report = output::report(started);
+    report.meta = report
+        .meta
         .seed(args.seed)
-        .cores(std::thread::available_parallelism().map_or(1, usize::from))
-        .seconds(started.elapsed().as_secs_f64())
         .with("bytes", args.size.get())
         .with("rate_mbps", args.rate.as_bps() as f64 / 1e6)
         .with("rtt_ms", args.rtt.as_secs_f64() * 1e3)
         .with("finish", if args.enough { "enough" } else { "first-pass" });
-    let mut report = Report::new(meta);
     for cell in cells {
         let times: Vec<f64> = cell.outcomes.iter().map(|o| o.elapsed.as_secs_f64() * 1e3).collect();
         let fractions: Vec<f64> = cell.outcomes.iter().map(|o| o.delivered).collect();
@@ -182,7 +186,7 @@ fn report(args: &Demo, cells: &[Cell], started: Instant) -> Report {
     report
 }
 
-fn html(args: &Demo, report: &Report, chart: &str) -> String {
+fn html(args: &DemoArgs, report: &Report, chart: &str) -> String {
     let text = format!(
         "A tensor of {} goes through an emulated link of {} with a round trip of {}. The receiver \
          needs at least the stated fraction of it; what the network loses beyond that is sent again, \

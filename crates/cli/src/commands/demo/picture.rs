@@ -2,10 +2,10 @@
 
 use laxity_report::chart::{Axis, BarChart, BarSeries};
 
-use super::{Cell, Demo};
+use super::{Cell, DemoArgs};
 
 /// Mean completion time over size/rate, by loss rate, one bar per minimum delivery.
-pub(super) fn chart(args: &Demo, cells: &[Cell]) -> String {
+pub(super) fn chart(args: &DemoArgs, cells: &[Cell]) -> String {
     let ratio = |cell: &Cell| {
         let total: f64 = cell.outcomes.iter().map(|o| o.elapsed.as_secs_f64() * 1e3).sum();
         total / cell.outcomes.len().max(1) as f64 / args.ideal_ms()

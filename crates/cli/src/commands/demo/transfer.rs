@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, Result, ensure};
 use laxity_endpoint::{DeliveryReport, Endpoint, Finish, Fraction, Key, Missing, Outgoing, Peer};
 use laxity_lab::{EmbeddedLink, Path};
 
@@ -13,7 +13,7 @@ use laxity_lab::{EmbeddedLink, Path};
 pub(super) struct Pair {
     peer: Peer,
     data: bytes::Bytes,
-    reports: mpsc::Receiver<anyhow::Result<DeliveryReport>>,
+    reports: mpsc::Receiver<Result<DeliveryReport>>,
     // In this order: the sender says goodbye while the link still carries it.
     _sender: Endpoint,
     _link: EmbeddedLink,
@@ -31,7 +31,7 @@ pub(super) struct Outcome {
 const DATAGRAM: u16 = 1472;
 
 impl Pair {
-    pub(super) fn start(path: &Path, seed: u64, elements: usize) -> anyhow::Result<Self> {
+    pub(super) fn start(path: &Path, seed: u64, elements: usize) -> Result<Self> {
         let key = Key::new(*b"laxity demo: not a secret at all");
         let bind = || {
             Endpoint::builder()
@@ -50,11 +50,11 @@ impl Pair {
 
     /// Sends the tensor once; `progress` hears how much has arrived.
     pub(super) fn transfer(
-        &mut self,
+        &self,
         min_delivery: Fraction,
         enough: bool,
         mut progress: impl FnMut(f64),
-    ) -> anyhow::Result<Outcome> {
+    ) -> Result<Outcome> {
         let finish = if enough { Finish::Enough } else { Finish::FirstPass };
         let job = Outgoing::shared::<f32>(self.data.clone())
             .min_delivery(min_delivery)
@@ -85,7 +85,7 @@ fn value(at: usize) -> f32 {
 fn receive(
     endpoint: &Endpoint,
     elements: usize,
-    tell: &mpsc::Sender<anyhow::Result<DeliveryReport>>,
+    tell: &mpsc::Sender<Result<DeliveryReport>>,
 ) {
     let mut buffer = vec![0f32; elements];
     loop {
@@ -101,7 +101,7 @@ fn receive(
 }
 
 /// Every number that is not reported missing must be there, and right.
-fn check(buffer: &[f32], report: DeliveryReport) -> anyhow::Result<DeliveryReport> {
+fn check(buffer: &[f32], report: DeliveryReport) -> Result<DeliveryReport> {
     let Missing::Elements(missing) = &report.missing else {
         anyhow::bail!("a tensor was sent and messages came");
     };

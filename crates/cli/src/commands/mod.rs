@@ -1,0 +1,32 @@
+//! What each command does, one module each.
+
+pub(crate) mod bench;
+pub(crate) mod completions;
+mod connect;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod keygen;
+pub(crate) mod man;
+pub(crate) mod recv;
+pub(crate) mod send;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::args::Command;
+
+/// Runs a command; errors are printed by `main`.
+pub(crate) fn run(command: Command) -> Result<ExitCode> {
+    let done = |()| ExitCode::SUCCESS;
+    match command {
+        Command::Keygen(args) => keygen::run(&args).map(done),
+        Command::Send(args) => send::run(&args).map(done),
+        Command::Recv(args) => recv::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Demo(args) => demo::run(&args).map(done),
+        Command::Bench(args) => bench::run(&args).map(done),
+        Command::Completions(args) => completions::run(&args).map(done),
+        Command::Man(args) => man::run(&args).map(done),
+    }
+}

@@ -1,0 +1,45 @@
+//! What the command says about itself.
+
+mod common;
+
+use common::{run, text};
+
+fn help(words: &[&str]) -> String {
+    let output = run(words);
+    assert!(output.status.success());
+    text(&output.stdout)
+}
+
+#[test]
+fn help_texts() {
+    insta::assert_snapshot!("help", help(&["--help"]));
+    insta::assert_snapshot!("help_keygen", help(&["keygen", "--help"]));
+    insta::assert_snapshot!("help_send", help(&["send", "--help"]));
+    insta::assert_snapshot!("help_recv", help(&["recv", "--help"]));
+    insta::assert_snapshot!("help_doctor", help(&["doctor", "--help"]));
+}
+
+#[test]
+fn version() {
+    assert_eq!(help(&["--version"]), format!("laxity {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn completions_know_the_commands() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = help(&["completions", shell]);
+        assert!(script.contains("keygen") && script.contains("min-delivery"), "{shell}");
+    }
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("man1");
+    assert!(run(&["man", "--out", out.to_str().unwrap()]).status.success());
+    for page in ["laxity", "laxity-send", "laxity-recv", "laxity-keygen", "laxity-doctor"] {
+        let page = std::fs::read_to_string(out.join(format!("{page}.1"))).unwrap();
+        assert!(page.contains(".SH OPTIONS"), "{page}");
+    }
+    assert!(help(&["man"]).contains(".TH laxity 1"));
+}
