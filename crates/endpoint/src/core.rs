@@ -38,6 +38,8 @@ pub(crate) enum Driver {
 /// A job being sent, as its waiter sees it.
 #[derive(Debug, Default)]
 pub(crate) struct SendSlot {
+    /// It is over; its outcome may have been fetched already.
+    ended: bool,
     pub(crate) outcome: Option<Result<DeliveryReport, JobError>>,
     pub(crate) waker: Option<Waker>,
 }
@@ -46,12 +48,30 @@ pub(crate) struct SendSlot {
 #[derive(Debug)]
 pub(crate) struct RecvSlot {
     pub(crate) open: JobOpen,
+    /// It is over; its outcome may have been fetched already.
+    ended: bool,
     pub(crate) outcome: Option<Result<DeliveryReport, JobError>>,
     pub(crate) waker: Option<Waker>,
     /// The application has it in hand.
     pub(crate) accepted: bool,
     /// Who sends it.
     pub(crate) from: Option<SocketAddr>,
+}
+
+impl RecvSlot {
+    fn new(open: JobOpen, accepted: bool, from: Option<SocketAddr>) -> Self {
+        Self { open, ended: false, outcome: None, waker: None, accepted, from }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.ended
+    }
+}
+
+impl SendSlot {
+    pub(crate) fn is_over(&self) -> bool {
+        self.ended
+    }
 }
 
 /// A peer.
@@ -134,8 +154,7 @@ impl Core {
 
     /// Whether somebody would notice if nobody drove.
     pub(crate) fn is_busy(&self) -> bool {
-        self.sends.values().any(|slot| slot.outcome.is_none())
-            || self.recvs.values().any(|slot| slot.outcome.is_none())
+        self.sends.values().any(|slot| !slot.ended) || self.recvs.values().any(|slot| !slot.ended)
     }
 
     /// Whether a batch waits for the socket.
@@ -254,14 +273,14 @@ impl Core {
             posted.job = Some(id);
             self.arrivals.set(id, &open, target);
             self.protocol.claim(now, id);
-            self.recvs.insert(id, RecvSlot { open, outcome: None, waker: None, accepted: true, from });
+            self.recvs.insert(id, RecvSlot::new(open, true, from));
             return;
         }
         if claimed {
             let target = Target::owned(&open);
             self.arrivals.set(id, &open, target);
         }
-        self.recvs.insert(id, RecvSlot { open, outcome: None, waker: None, accepted: false, from });
+        self.recvs.insert(id, RecvSlot::new(open, false, from));
         self.offers.push_back(id);
         self.inbox.ring();
     }
@@ -350,7 +369,7 @@ impl Core {
     fn end_recv(&mut self, id: RecvId, outcome: Result<DeliveryReport, JobError>) {
         let Some(slot) = self.recvs.get_mut(&id) else { return };
         let abandoned = !slot.accepted && outcome.is_err();
-        slot.outcome = Some(outcome);
+        (slot.ended, slot.outcome) = (true, Some(outcome));
         self.wake_recv(id);
         if abandoned {
             // Nobody had asked for it; nobody needs to hear that it will not come.
@@ -363,7 +382,7 @@ impl Core {
     fn end_send(&mut self, id: SendId, outcome: Result<DeliveryReport, JobError>) {
         self.payloads.jobs.remove(&id);
         if let Some(slot) = self.sends.get_mut(&id) {
-            slot.outcome = Some(outcome);
+            (slot.ended, slot.outcome) = (true, Some(outcome));
             if let Some(waker) = slot.waker.take() {
                 waker.wake();
             }

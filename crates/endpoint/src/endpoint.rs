@@ -40,8 +40,8 @@ pub struct Builder {
     socket: SocketOptions,
 }
 
-/// Datagrams larger than this gain nothing more, and a lost one costs more.
-const LARGEST_DATAGRAM: u16 = 16_384;
+/// Datagrams larger than this gain nothing more, and a lost one costs more. Four make a full batch.
+const LARGEST_DATAGRAM: u16 = 16_376;
 
 impl Builder {
     /// Only holders of this key can talk to the endpoint. May be called several times; connections

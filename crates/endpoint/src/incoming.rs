@@ -114,7 +114,7 @@ impl Incoming {
 
     /// Whether it has ended, one way or the other.
     pub fn is_finished(&self) -> bool {
-        self.shard.lock().recvs.get(&self.id).is_none_or(|slot| slot.outcome.is_some())
+        self.shard.lock().recvs.get(&self.id).is_none_or(|slot| slot.is_over())
     }
 
     /// Receives it into memory of its own.
@@ -182,7 +182,7 @@ impl Incoming {
             {
                 return Poll::Ready(Some(message));
             }
-            let over = core.recvs.get(&self.id).is_none_or(|slot| slot.outcome.is_some());
+            let over = core.recvs.get(&self.id).is_none_or(|slot| slot.is_over());
             if over || core.shut_down { Poll::Ready(None) } else { Poll::Pending }
         });
         found.flatten()
@@ -197,7 +197,7 @@ impl Incoming {
     fn claim(&self, target: impl FnOnce(&JobOpen) -> Option<Target>) {
         let now = self.shard.clock.now();
         self.shard.command(true, |core| {
-            let running = core.recvs.get(&self.id).is_some_and(|slot| slot.outcome.is_none());
+            let running = core.recvs.get(&self.id).is_some_and(|slot| !slot.is_over());
             if running && core.arrivals.get_mut(self.id).is_none()
                 && let Some(target) = target(&self.open)
             {

@@ -171,7 +171,7 @@ impl SendHandle {
 
     /// Whether it has ended, one way or the other.
     pub fn is_finished(&self) -> bool {
-        self.shard.lock().sends.get(&self.id).is_none_or(|slot| slot.outcome.is_some())
+        self.shard.lock().sends.get(&self.id).is_none_or(|slot| slot.is_over())
     }
 
     /// Waits for its end.
@@ -209,13 +209,17 @@ impl Future for SendHandle {
 
 impl Drop for SendHandle {
     fn drop(&mut self) {
-        self.shard.command(true, |core| {
-            if core.payloads.jobs.contains_key(&self.id) {
+        let under_way = {
+            let mut core = self.shard.lock();
+            core.sends.remove(&self.id);
+            core.payloads.jobs.contains_key(&self.id)
+        };
+        if under_way {
+            self.shard.command(true, |core| {
                 core.protocol.cancel_send(self.id);
                 core.payloads.jobs.remove(&self.id);
-            }
-            core.sends.remove(&self.id);
-        });
+            });
+        }
     }
 }
 

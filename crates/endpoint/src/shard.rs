@@ -80,7 +80,7 @@ impl Shard {
             (Some(next), Some(until)) => next < until,
             _ => false,
         };
-        if wake && core.driver == Driver::Nobody {
+        if wake && core.driver == Driver::Nobody && core.is_busy() {
             // The last caller has just left and the I/O thread is still standing by.
             self.seat.notify_one();
         }

@@ -72,6 +72,16 @@ pub enum JobError {
         /// How far it got.
         progress: Progress,
     },
+    /// This side refused to go on with the job.
+    #[error("the job from {peer} was refused here; its sender reads: {code} ({progress})")]
+    Refused {
+        /// The other side.
+        peer: SocketAddr,
+        /// Why.
+        code: ResetCode,
+        /// How far it got.
+        progress: Progress,
+    },
     /// This side ended the job.
     #[error("the job with {peer} was cancelled here ({progress})")]
     Cancelled {
@@ -104,6 +114,9 @@ pub enum ResetCode {
     /// Its clock ran out.
     #[error("its time limit passed")]
     TimeLimit,
+    /// It ended the job long ago and no longer knows how.
+    #[error("it ended the job, but its last word did not get through in time")]
+    Forgotten,
     /// A reason of a later version.
     #[error("unknown reason {0}")]
     Other(u64),
@@ -117,6 +130,7 @@ impl ResetCode {
             Self::TooMany => 3,
             Self::Violation => 4,
             Self::TimeLimit => 5,
+            Self::Forgotten => 6,
             Self::Other(code) => code,
         }
     }
@@ -128,6 +142,7 @@ impl ResetCode {
             3 => Self::TooMany,
             4 => Self::Violation,
             5 => Self::TimeLimit,
+            6 => Self::Forgotten,
             other => Self::Other(other),
         }
     }
@@ -161,6 +176,9 @@ pub enum ConnectError {
         /// Who.
         peer: SocketAddr,
     },
+    /// The endpoint insists on a key and has none.
+    #[error("this endpoint insists on a key and has none to connect with")]
+    NoKey,
     /// This side has as many peers as it may.
     #[error("this endpoint has {limit} peers already; raise `max_peers` or close some")]
     TooManyPeers {

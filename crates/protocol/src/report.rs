@@ -58,6 +58,25 @@ pub enum Ended {
 }
 
 impl Ended {
+    pub(crate) fn to_wire(self) -> u8 {
+        match self {
+            Self::Complete => 1,
+            Self::Enough => 2,
+            Self::FirstPass => 3,
+            Self::Deadline => 4,
+        }
+    }
+
+    pub(crate) fn from_wire(code: u8) -> Option<Self> {
+        Some(match code {
+            1 => Self::Complete,
+            2 => Self::Enough,
+            3 => Self::FirstPass,
+            4 => Self::Deadline,
+            _ => return None,
+        })
+    }
+
     /// In words, for reports.
     pub fn name(self) -> &'static str {
         match self {

@@ -59,6 +59,8 @@ counters! {
         packets_late,
         /// Packets that were marked by a congested switch (as acknowledgements report).
         packets_marked,
+        /// Acknowledgements of packets that were never sent.
+        acks_refused,
         /// Probes sent because nothing was heard.
         probes,
         /// Jobs that were sent and kept their promise.

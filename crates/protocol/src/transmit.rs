@@ -50,7 +50,7 @@ pub struct Transmit {
 }
 
 /// The largest batch in bytes: what one UDP GSO call takes.
-pub const MAX_BATCH: usize = 65_000;
+pub const MAX_BATCH: usize = 65_504;
 /// The most packets in a batch.
 pub const MAX_SEGMENTS: usize = 64;
 

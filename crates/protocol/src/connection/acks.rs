@@ -15,6 +15,7 @@ impl Connection {
         let Some(&(_, largest)) = ack.ranges.first() else { return };
         if !self.sent.is_plausible(largest) {
             // Acknowledges what was never sent: not worth believing in any part.
+            shared.stats.acks_refused += 1;
             return;
         }
         self.peer_senders = ack.active_senders.max(1);
@@ -22,13 +23,18 @@ impl Connection {
         for &(first, last) in ack.ranges.iter().rev() {
             self.sent.ack_range(first, last, |verdict, sent| settled.push((verdict, sent.clone())));
         }
-        if let Some((_, newest)) = settled.iter().rfind(|(verdict, _)| *verdict == Verdict::Acked) {
+        if settled.iter().any(|(verdict, _)| *verdict == Verdict::Acked) {
+            (self.probes, self.probed) = (0, now);
+        }
+        // Only the newest packet is acknowledged without delay by others that came after it; what an
+        // older acknowledgement should have said measures its loss, not the path.
+        if let Some((Verdict::Acked, newest)) = settled.last().filter(|_| largest >= self.timed) {
             let delay = Span::from_us(ack.delay_us).min(shared.config.max_ack_delay * 4);
             self.rtt.sample(now, now.since(newest.at), delay);
-            self.probes = 0;
+            self.timed = largest + 1;
         }
         for (verdict, sent) in settled.drain(..) {
-            self.settle_acked(now, verdict, &sent, shared);
+            self.settle_acked(verdict, &sent, shared);
         }
         self.settled = settled;
         let marks = ack.ce.saturating_sub(self.marks_seen);
@@ -40,7 +46,7 @@ impl Connection {
         self.sent.forget(now, memory);
     }
 
-    fn settle_acked(&mut self, now: Time, verdict: Verdict, sent: &Sent, shared: &mut Shared) {
+    fn settle_acked(&mut self, verdict: Verdict, sent: &Sent, shared: &mut Shared) {
         let late = verdict == Verdict::LateAcked;
         shared.stats.packets_late += u64::from(late);
         if let Some(lane) = sent.lane {
@@ -54,13 +60,13 @@ impl Connection {
                         job.acked(piece);
                     }
                 }
-                Content::Control(control) => self.confirmed(now, control, shared),
+                Content::Control(control) => self.confirmed(control, shared),
             }
         }
     }
 
     /// A control frame is known to have arrived.
-    fn confirmed(&mut self, now: Time, control: Control, shared: &mut Shared) {
+    fn confirmed(&mut self, control: Control, shared: &mut Shared) {
         match control {
             Control::Open(job) => {
                 if let Some(job) = self.sends.get_mut(&job) {
@@ -71,7 +77,7 @@ impl Connection {
                 if let Some(found) = self.recvs.get_mut(&job) {
                     found.parts.insert((space, from), true);
                     if found.parts.values().all(|confirmed| *confirmed) {
-                        self.forget_recv(now, job, shared);
+                        self.forget_recv(job, shared);
                     }
                 }
             }
@@ -105,9 +111,7 @@ impl Connection {
             match *content {
                 Content::Piece(job, piece) => {
                     if let Some(job) = self.sends.get_mut(&job) {
-                        // A receiver without room dropped it, not the network.
-                        counts &= !job.held;
-                        job.lost(piece);
+                        counts &= job.lost(piece, sent.at);
                     }
                 }
                 Content::Control(control) => self.repeat(control),

@@ -4,10 +4,10 @@ use laxity_interface::{Span, Time};
 
 use super::{Connection, Shared, incoming::Taken};
 use crate::{
+    config::Config,
     error::ResetCode,
     event::Event,
     ids::{JobId, RecvId},
-    path::Control,
     receive::{Placed, RecvJob, Refused, Sink},
     wire::{Frame, FrameKind, JobKind, JobOpen, Piece},
 };
@@ -23,38 +23,38 @@ impl Connection {
         match frame {
             Frame::Padding | Frame::Ping => {}
             Frame::Ack(ack) => self.handle_ack(now, &ack, shared),
-            Frame::JobOpen(job, open) => self.handle_open(now, job, open, shared),
+            Frame::JobOpen(job, open) => return self.handle_open(now, job, open, shared),
             Frame::Window { job, bytes, counts } => {
                 let Some(found) = self.recvs.get_mut(&job) else { return self.known(job) };
                 if !found.close_window(bytes, counts) {
-                    self.refuse(now, job, ResetCode::Violation, shared);
+                    self.refuse(job, ResetCode::Violation, shared);
                 }
                 self.review(now, job, shared);
             }
             Frame::Probe { job, round } => return self.handle_probe(now, job, round, shared),
-            Frame::Status { job, round, last, space, received, runs } => {
+            Frame::Status { job, round, ended, space, received, runs } => {
                 let Some(found) = self.sends.get_mut(&job) else { return Taken::Yes };
                 // A peer that answers knows the job.
                 found.introduced = true;
-                if found.status((round, last, space), received, runs) {
+                let clock = (now, self.rtt.smoothed());
+                if found.status(clock, (round, ended, space), received, runs) {
                     self.finish_send(now, job, shared);
                 }
             }
             Frame::Hold(job) => {
-                if let Some(found) = self.sends.get_mut(&job).filter(|job| !job.introduced) {
-                    found.held = true;
+                if let Some(found) = self.sends.get_mut(&job) {
+                    found.hold();
                 }
             }
             Frame::Go(job) => {
                 if let Some(found) = self.sends.get_mut(&job) {
-                    found.held = false;
-                    found.introduced = true;
+                    found.release(now);
                 }
             }
             Frame::Reset { job, by_receiver, code } => {
-                self.handle_reset(now, job, by_receiver, ResetCode::from_wire(code), shared);
+                self.handle_reset(job, by_receiver, ResetCode::from_wire(code), shared);
             }
-            Frame::Close { .. } => self.closing = Some(0),
+            Frame::Close { .. } => self.closed_by_peer = true,
             Frame::Piece(piece, kind) => return self.handle_piece(now, &piece, kind, shared, sink),
         }
         Taken::Yes
@@ -63,20 +63,20 @@ impl Connection {
     /// Whether an unknown job is an old one (then the frame is merely late) or one whose
     /// introduction has not come.
     fn known(&self, job: JobId) -> Taken {
-        let old = job.0 < self.closed_below || self.closed.contains(&job);
-        if old { Taken::Yes } else { Taken::No }
+        if self.closed.contains(job) { Taken::Yes } else { Taken::No }
     }
 
-    fn handle_open(&mut self, now: Time, job: JobId, open: JobOpen, shared: &mut Shared) {
+    fn handle_open(&mut self, now: Time, job: JobId, open: JobOpen, shared: &mut Shared) -> Taken {
         if self.recvs.contains_key(&job) || self.known(job) == Taken::Yes {
-            return;
+            return Taken::Yes;
+        }
+        if self.resets.len() >= remembered(&shared.config) {
+            // A peer that does not listen to refusals gets no more of them.
+            return Taken::No;
         }
         let under_way = self.recvs.values().filter(|job| job.ended.is_none()).count();
         let limit = shared.config.max_pieces;
-        let refusal = if job.0 >= self.closed_below + 64 * shared.config.max_jobs as u64 {
-            // Numbers are given in order; a leap would only cost memory to remember.
-            Some(ResetCode::Violation)
-        } else if under_way >= shared.config.max_jobs {
+        let refusal = if under_way >= shared.config.max_jobs {
             Some(ResetCode::TooMany)
         } else {
             match RecvJob::is_sane(&open, limit) {
@@ -86,10 +86,15 @@ impl Connection {
             }
         };
         if let Some(code) = refusal {
-            self.resets.insert((job, true), code.to_wire());
-            self.queue(Control::ResetReceived(job));
-            self.close_job(job);
-            return;
+            self.tell_reset(job, true, code);
+            self.close_job(job, shared);
+            return Taken::Yes;
+        }
+        if self.recvs.len() - under_way >= remembered(&shared.config)
+            && let Some((&oldest, _)) = self.recvs.iter().find(|(_, job)| job.ended.is_some())
+        {
+            // A peer that does not confirm last words cannot make us keep them all.
+            self.forget_recv(oldest, shared);
         }
         let mut found = RecvJob::new(now, open.clone(), limit);
         // One bit per message, and the bytes; an open window is charged as its messages come.
@@ -100,8 +105,7 @@ impl Connection {
             found.charged = charge;
             shared.unclaimed += charge;
         } else {
-            self.holding.insert(job);
-            self.queue(Control::Hold(job));
+            self.hold(job);
         }
         let claimed = found.claimed;
         self.recvs.insert(job, found);
@@ -110,13 +114,22 @@ impl Connection {
         shared.events.push_back(Event::Offered { id, open, claimed });
         // A job of nothing is over at once.
         self.review(now, job, shared);
+        Taken::Yes
     }
 
     fn handle_probe(&mut self, now: Time, job: JobId, round: u64, shared: &mut Shared) -> Taken {
         // Stragglers get an eighth of a round trip.
         let grace = (self.rtt.smoothed() / 8).min(Span::from_ms(5));
-        let Some(found) = self.recvs.get_mut(&job) else { return self.known(job) };
+        let Some(found) = self.recvs.get_mut(&job) else {
+            let known = self.known(job);
+            // Who still asks has not heard our last word, and we have no other.
+            if known == Taken::Yes && self.resets.len() < remembered(&shared.config) {
+                self.tell_reset(job, true, ResetCode::Forgotten);
+            }
+            return known;
+        };
         if found.ended.is_some() {
+            found.forget_at = Some(now + shared.config.dead_after);
             return Taken::Yes;
         }
         found.probed(now, round, grace);
@@ -135,8 +148,12 @@ impl Connection {
         let Some(found) = self.recvs.get_mut(&piece.job) else { return self.known(piece.job) };
         let id = RecvId { peer: self.id, job: piece.job };
         let window_charge =
-            if found.charged > 0 && is_window(&found.open) { piece.body.len() as u64 } else { 0 };
-        if shared.unclaimed + window_charge > shared.config.unclaimed_limit.get() {
+            if found.charged > 0 { found.cost(piece) + piece.body.len() as u64 } else { 0 };
+        let window_charge = if is_window(&found.open) { window_charge } else { 0 };
+        if window_charge > 0
+            && shared.unclaimed + window_charge > shared.config.unclaimed_limit.get()
+        {
+            self.hold(piece.job);
             return Taken::No;
         }
         match found.take(piece, kind) {
@@ -154,27 +171,29 @@ impl Connection {
                 }
             }
             Err(Refused::Unclaimed) => {
-                if self.holding.insert(piece.job) {
-                    self.queue(Control::Hold(piece.job));
-                }
+                self.hold(piece.job);
                 return Taken::No;
             }
-            Err(Refused::Violation) => {
-                self.refuse(now, piece.job, ResetCode::Violation, shared);
-            }
+            Err(Refused::Violation) => self.refuse(piece.job, ResetCode::Violation, shared),
+            Err(Refused::TooLarge) => self.refuse(piece.job, ResetCode::TooLarge, shared),
         }
         Taken::Yes
     }
+}
+
+/// How many jobs that are over may be remembered because the peer has not confirmed their end.
+fn remembered(config: &Config) -> usize {
+    4 * config.max_jobs + 16
 }
 
 fn is_window(open: &JobOpen) -> bool {
     matches!(open.kind, JobKind::Messages { open_window: true, .. })
 }
 
-/// Tells the application of a whole message; exact groups in order, which may release several.
+/// Tells the application of a whole message; ordered groups in order, which may release several.
 fn announce(found: &mut RecvJob, id: RecvId, piece: &Piece<'_>, shared: &mut Shared) {
     let group = piece.group;
-    if !found.is_exact(group) {
+    if !found.is_ordered(group) {
         shared.events.push_back(Event::Message { id, group, index: piece.index });
         return;
     }

@@ -4,7 +4,7 @@ use laxity_interface::{Span, Time};
 
 use crate::{
     config::{BASE_DATAGRAM, Config, Keys, MIN_DATAGRAM},
-    crypto::{Initiator, Secrets},
+    crypto::{Initiator, Secrets, plain},
     wire::{Accept, COOKIE_LEN, Hello, Params, Refusal},
 };
 
@@ -17,7 +17,7 @@ pub(crate) enum Handshake {
     Answered {
         /// The Accept packet.
         answer: Vec<u8>,
-        /// When it was first sent.
+        /// When it was last sent.
         at: Time,
     },
     /// Through.
@@ -33,6 +33,10 @@ pub(crate) struct Caller {
     cookie: Option<[u8; COOKIE_LEN]>,
     params: Params,
     tries: u32,
+    /// Copies of the present Hello that have left.
+    copies: u32,
+    /// The longest wait between two Hellos.
+    pause: Span,
     pub(crate) started: Time,
     /// When the Hello that may be answered next was sent.
     sent: Option<Time>,
@@ -41,8 +45,12 @@ pub(crate) struct Caller {
     pub(crate) forged: bool,
 }
 
-/// Repeats before a smaller datagram is tried.
+/// Repeats before a smaller datagram is tried, in turn with the full one.
 const TRIES_PER_SIZE: u32 = 2;
+/// Who is not answered at all asks at least this often before giving up.
+const MIN_TRIES: u64 = 64;
+/// Copies of each Hello once several went unanswered: the path may be a bad one.
+const MAX_COPIES: u32 = 8;
 
 impl Caller {
     pub(crate) fn new(
@@ -65,6 +73,8 @@ impl Caller {
             cookie: None,
             params,
             tries: 0,
+            copies: 0,
+            pause: config.connect_timeout / MIN_TRIES,
             started: now,
             sent: None,
             next: now,
@@ -89,13 +99,19 @@ impl Caller {
         // A datagram that the path does not carry is simply not answered: try a smaller one.
         let full = usize::from(self.params.max_datagram);
         let small = full.min(usize::from(BASE_DATAGRAM));
-        let size = if self.tries < TRIES_PER_SIZE { full } else { small };
-        let plain = self.params.encode();
+        let size =
+            if self.tries < TRIES_PER_SIZE || self.tries.is_multiple_of(2) { full } else { small };
+        let plain = plain::encode(client, 0, self.params);
         let handshake = self.initiator.as_ref().map_or(&plain[..], |i| &i.message[..]);
         Hello { route: self.route, client, key_id: self.key_id, cookie: self.cookie, handshake }
             .put(out, size);
         self.sent = Some(now);
-        self.next = now + rtt * (1 << self.tries.min(4));
+        self.copies += 1;
+        if self.copies < self.tries.clamp(1, MAX_COPIES) {
+            return;
+        }
+        self.copies = 0;
+        self.next = now + if self.tries == 0 { rtt } else { self.pause };
         self.tries += 1;
     }
 
@@ -115,8 +131,12 @@ impl Caller {
         now: Time,
         packet: &Accept<'_>,
         size: usize,
-    ) -> Option<(Params, Secrets, Option<Span>)> {
-        let (mut params, secrets) = match &mut self.initiator {
+    ) -> Option<(Params, u32, Secrets, Option<Span>)> {
+        if size < usize::from(MIN_DATAGRAM) {
+            // Cut short on the way; looking into it would spoil the handshake for the whole one.
+            return None;
+        }
+        let (mut params, server, secrets) = match &mut self.initiator {
             Some(initiator) => match initiator.finish(packet.handshake) {
                 Some(found) => found,
                 None => {
@@ -125,9 +145,9 @@ impl Caller {
                 }
             },
             None => {
-                let params = Params::decode(packet.handshake).ok()?;
-                let (ours, theirs) = plain_salts(packet.client, packet.server);
-                (params, Secrets::Plain { ours, theirs })
+                let params = plain::decode(packet.client, packet.server, packet.handshake)?;
+                let (ours, theirs) = plain::salts(packet.client, packet.server);
+                (params, packet.server, Secrets::Plain { ours, theirs })
             }
         };
         // The answer was padded to what the server means to use: what arrived is proved.
@@ -135,20 +155,12 @@ impl Caller {
         if params.max_datagram < MIN_DATAGRAM {
             return None;
         }
-        // Only an answer to a Hello that was sent once measures the path.
-        let rtt = self.sent.filter(|_| self.tries <= 2).map(|sent| now.since(sent));
-        Some((params, secrets, rtt))
+        // Exact only if the Hello was sent once; else most likely the last one was answered.
+        Some((params, server, secrets, self.sent.map(|sent| now.since(sent))))
     }
 }
 
 /// What this endpoint tells about itself.
 pub(crate) fn own_params(config: &Config) -> Params {
     Params { max_datagram: config.max_datagram, eager_bytes: 512 << 10 }
-}
-
-/// Checksum salts of a connection without a key: of what the client sends and of what the server
-/// sends. They differ, so a reflected packet is not taken for the other side's.
-pub(crate) fn plain_salts(client: u32, server: u32) -> (u32, u32) {
-    let salt = client ^ server.rotate_left(16);
-    (salt, !salt)
 }

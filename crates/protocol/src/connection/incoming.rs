@@ -60,7 +60,8 @@ impl Connection {
                 return;
             };
             asks |= !matches!(frame, Frame::Ack(_) | Frame::Padding);
-            urgent |= !matches!(frame, Frame::Ack(_) | Frame::Padding | Frame::Piece(..));
+            // Questions; everything else can wait until an answer rides along with something.
+            urgent |= matches!(frame, Frame::Ping | Frame::Probe { .. });
             if self.handle_frame(now, frame, shared, sink) == Taken::No {
                 taken = Taken::No;
             }
@@ -94,7 +95,7 @@ impl Connection {
         if self.ack.due.is_none() {
             self.ack.due = Some(now + delay);
         }
-        // At least every 32 packets; reordering and control frames are answered at once, the former
+        // At least every 32 packets; reordering and questions are answered at once, the former
         // because the sender decides on losses by it.
         if urgent || self.ack.waiting >= 32 {
             self.ack.now = true;

@@ -32,7 +32,9 @@ impl Connection {
             None => return Err(SendRequestError::NotConnected),
         };
         let room = Room { frames, max_pieces: shared.config.max_pieces };
-        let job = SendJob::new(now, id, request, room, shared.config.time_limit, start)?;
+        let mut job = SendJob::new(now, id, request, room, shared.config.time_limit, start)?;
+        // Shares count from now on: a newcomer does not get what others had before it came.
+        job.served = self.sends.values().map(|job| job.served).reduce(f64::min).unwrap_or(0.0);
         self.next_job += 1;
         self.sends.insert(id, job);
         self.queue(Control::Open(id));
@@ -100,9 +102,8 @@ impl Connection {
     pub(crate) fn claim(&mut self, now: Time, job: JobId, shared: &mut Shared) -> bool {
         let Some(found) = self.recvs.get_mut(&job) else { return false };
         shared.unclaimed -= std::mem::take(&mut found.charged);
-        if !found.claimed {
-            found.claimed = true;
-            self.holding.remove(&job);
+        let waits = !std::mem::replace(&mut found.claimed, true);
+        if self.holding.remove(&job) || waits {
             self.queue(Control::Go(job));
         }
         self.review(now, job, shared);
@@ -110,29 +111,23 @@ impl Connection {
     }
 
     /// The application does not want a job.
-    pub(crate) fn cancel_recv(
-        &mut self,
-        now: Time,
-        job: JobId,
-        code: ResetCode,
-        shared: &mut Shared,
-    ) {
+    pub(crate) fn cancel_recv(&mut self, job: JobId, code: ResetCode, shared: &mut Shared) {
         let peer = self.address;
         if self.recvs.get(&job).is_some_and(|job| job.ended.is_none()) {
             self.tell_reset(job, true, code);
-            self.fail_recv(now, job, |progress| JobError::Cancelled { peer, progress }, shared);
+            self.fail_recv(job, |progress| JobError::Cancelled { peer, progress }, shared);
         }
     }
 
     /// Ends a received job because the peer contradicts itself.
-    pub(super) fn refuse(&mut self, now: Time, job: JobId, code: ResetCode, shared: &mut Shared) {
+    pub(super) fn refuse(&mut self, job: JobId, code: ResetCode, shared: &mut Shared) {
         let peer = self.address;
         self.tell_reset(job, true, code);
-        self.fail_recv(now, job, |progress| JobError::Reset { peer, code, progress }, shared);
+        self.fail_recv(job, |progress| JobError::Refused { peer, code, progress }, shared);
     }
 
-    fn tell_reset(&mut self, job: JobId, by_receiver: bool, code: ResetCode) {
-        self.resets.insert((job, by_receiver), code.to_wire());
+    pub(super) fn tell_reset(&mut self, job: JobId, by_receiver: bool, code: ResetCode) {
+        self.resets.entry((job, by_receiver)).or_insert_with(|| code.to_wire());
         self.queue(match by_receiver {
             true => Control::ResetReceived(job),
             false => Control::ResetSent(job),
@@ -142,7 +137,6 @@ impl Connection {
     /// The peer ended a job.
     pub(super) fn handle_reset(
         &mut self,
-        now: Time,
         job: JobId,
         by_receiver: bool,
         code: ResetCode,
@@ -153,15 +147,14 @@ impl Connection {
         if by_receiver {
             self.fail_send(job, error, shared);
         } else if self.recvs.get(&job).is_some_and(|job| job.ended.is_none()) {
-            self.fail_recv(now, job, error, shared);
+            self.fail_recv(job, error, shared);
         } else {
-            self.close_job(job);
+            self.close_job(job, shared);
         }
     }
 
     pub(super) fn fail_recv(
         &mut self,
-        now: Time,
         job: JobId,
         error: impl FnOnce(Progress) -> JobError,
         shared: &mut Shared,
@@ -170,7 +163,7 @@ impl Connection {
             shared.stats.jobs_failed += 1;
             let id = RecvId { peer: self.id, job };
             shared.events.push_back(Event::RecvFailed(id, error(found.progress())));
-            self.forget_recv(now, job, shared);
+            self.forget_recv(job, shared);
         }
     }
 
@@ -185,7 +178,7 @@ impl Connection {
                 let (peer, limit) = (self.address, found.limit());
                 self.tell_reset(job, true, ResetCode::TimeLimit);
                 let error = |progress| JobError::TimeLimit { peer, limit, progress };
-                self.fail_recv(now, job, error, shared);
+                self.fail_recv(job, error, shared);
             }
         }
     }
@@ -210,19 +203,23 @@ impl Connection {
     }
 
     /// Lets go of a received job; late frames of it are known to be late.
-    pub(super) fn forget_recv(&mut self, _now: Time, job: JobId, shared: &mut Shared) {
+    pub(super) fn forget_recv(&mut self, job: JobId, shared: &mut Shared) {
         if let Some(found) = self.recvs.remove(&job) {
             shared.unclaimed -= found.charged;
         }
         self.holding.remove(&job);
-        self.close_job(job);
+        self.close_job(job, shared);
         self.count_sender(shared);
     }
 
-    pub(super) fn close_job(&mut self, job: JobId) {
-        self.closed.insert(job);
-        while self.closed.remove(&JobId(self.closed_below)) {
-            self.closed_below += 1;
+    pub(super) fn close_job(&mut self, job: JobId, shared: &Shared) {
+        self.closed.insert(job, 4 * shared.config.max_jobs + 16);
+    }
+
+    /// Asks the sender of a job to wait.
+    pub(super) fn hold(&mut self, job: JobId) {
+        if self.holding.insert(job) {
+            self.queue(Control::Hold(job));
         }
     }
 
@@ -240,12 +237,7 @@ impl Connection {
     }
 
     /// Ends everything because the peer is gone.
-    pub(crate) fn fail_all(
-        &mut self,
-        now: Time,
-        error: impl Fn(Progress) -> JobError,
-        shared: &mut Shared,
-    ) {
+    pub(crate) fn fail_all(&mut self, error: impl Fn(Progress) -> JobError, shared: &mut Shared) {
         let sends: Vec<_> = self.sends.keys().copied().collect();
         for job in sends {
             self.fail_send(job, &error, shared);
@@ -253,9 +245,9 @@ impl Connection {
         let recvs: Vec<_> = self.recvs.keys().copied().collect();
         for job in recvs {
             if self.recvs.get(&job).is_some_and(|job| job.ended.is_none()) {
-                self.fail_recv(now, job, &error, shared);
+                self.fail_recv(job, &error, shared);
             } else {
-                self.forget_recv(now, job, shared);
+                self.forget_recv(job, shared);
             }
         }
     }

@@ -148,6 +148,7 @@ impl Lane {
         if now < self.epoch_ends && !silent {
             return false;
         }
+        let silent = silent && self.in_flight > 0;
         let counts = std::mem::take(&mut self.epoch);
         let known = counts.acked + counts.lost;
         if known > 0 {

@@ -3,12 +3,15 @@
 //! The struct is one; what it does is spread over the files of this folder by direction.
 
 mod acks;
+mod closed;
+mod control;
 mod frames;
 mod handshake;
 mod incoming;
 mod jobs;
 mod lane;
 mod packets;
+mod payload;
 mod timers;
 
 use std::{
@@ -19,7 +22,8 @@ use std::{
 use laxity_interface::{Span, Time};
 use rand_chacha::ChaCha20Rng;
 
-pub(crate) use handshake::{Caller, Handshake, own_params, plain_salts};
+use closed::Closed;
+pub(crate) use handshake::{Caller, Handshake, own_params};
 use lane::Lane;
 pub(crate) use timers::Health;
 
@@ -92,10 +96,9 @@ pub(crate) struct Connection {
     pub(crate) sends: BTreeMap<JobId, SendJob>,
     pub(crate) recvs: BTreeMap<JobId, RecvJob>,
     next_job: u64,
-    /// Received jobs that are over and forgotten: all below the number, and these.
-    closed_below: u64,
-    closed: BTreeSet<JobId>,
-    /// Jobs the receiver was told to hold.
+    /// Received jobs that are over and forgotten.
+    closed: Closed,
+    /// Received jobs whose sender was told to wait.
     holding: BTreeSet<JobId>,
     resets: BTreeMap<(JobId, bool), u64>,
     /// CE marks the peer has reported.
@@ -104,12 +107,23 @@ pub(crate) struct Connection {
     /// Estimate of the loss towards here, from gaps in packet numbers.
     gaps: (u64, u64),
     loss_due: Option<Time>,
+    /// Times in a row that nothing was heard, and when last (or when something was).
     probes: u32,
+    probed: Time,
+    /// How often the next control packet is sent: answers are rare where most packets are lost.
+    copies: u32,
+    /// Packet numbers below this have been used to measure the round trip.
+    timed: u64,
     last_heard: Time,
     last_sent: Time,
     counts_as_sender: bool,
     settled: Vec<(Verdict, Sent)>,
-    pub(crate) closing: Option<u64>,
+    /// This side is about to say farewell.
+    pub(crate) closing: bool,
+    /// The other side has.
+    pub(crate) closed_by_peer: bool,
+    /// Where it stands among the connections that can send.
+    pub(crate) ready: Option<(u32, u64)>,
 }
 
 impl Connection {
@@ -137,8 +151,7 @@ impl Connection {
             sends: BTreeMap::new(),
             recvs: BTreeMap::new(),
             next_job: 0,
-            closed_below: 0,
-            closed: BTreeSet::new(),
+            closed: Closed::default(),
             holding: BTreeSet::new(),
             resets: BTreeMap::new(),
             marks_seen: 0,
@@ -146,11 +159,16 @@ impl Connection {
             gaps: (0, 0),
             loss_due: None,
             probes: 0,
+            probed: now,
+            copies: 1,
+            timed: 0,
             last_heard: now,
             last_sent: now,
             counts_as_sender: false,
             settled: Vec::new(),
-            closing: None,
+            closing: false,
+            closed_by_peer: false,
+            ready: None,
         }
     }
 
@@ -166,7 +184,7 @@ impl Connection {
     ) {
         let (sealer, opener) = secrets.into_guards();
         if let Some(rtt) = rtt {
-            self.rtt.sample(now, rtt, Span::ZERO);
+            self.rtt.guess(rtt);
         }
         let max_datagram = usize::from(params.max_datagram);
         self.lanes = lanes(config, &start(config, max_datagram, self.rtt.smoothed()));
@@ -181,6 +199,13 @@ impl Connection {
         self.last_heard = now;
     }
 
+    /// The path carries less than was agreed on.
+    pub(crate) fn shrink(&mut self, size: usize) {
+        if let Some(open) = &mut self.open {
+            open.max_datagram = open.max_datagram.min(size);
+        }
+    }
+
     /// The server proved that it has the key; now it waits for the client's first packet.
     pub(crate) fn greet(&mut self, now: Time, shared: &mut Shared) {
         if let Some(open) = &mut self.open {
@@ -188,6 +213,15 @@ impl Connection {
         }
         self.confirm(now, shared);
         self.queue(Control::Ping);
+    }
+
+    /// Starts the lanes anew with what is known of the path now.
+    fn restart_lanes(&mut self, config: &Config) {
+        let packet = self
+            .open
+            .as_ref()
+            .map_or_else(|| usize::from(config.max_datagram), |open| open.max_datagram);
+        self.lanes = lanes(config, &start(config, packet, self.rtt.smoothed()));
     }
 
     /// Whether jobs can flow.
@@ -222,8 +256,10 @@ impl Connection {
         controller: ControllerKind,
         config: &Config,
     ) {
-        let packet =
-            self.open.as_ref().map_or(usize::from(config.max_datagram), |o| o.max_datagram);
+        let packet = self
+            .open
+            .as_ref()
+            .map_or_else(|| usize::from(config.max_datagram), |open| open.max_datagram);
         let start = start(config, packet, self.rtt.smoothed());
         self.lanes[kind as usize].controller = controller.build(&start);
     }

@@ -9,10 +9,16 @@ use crate::{
     ids::JobId,
     path::Control,
     receive::Decision,
+    send::SendJob,
 };
 
 /// Doublings of the probe timer at most: at high loss a longer wait only wastes time.
 const MAX_BACKOFF: u32 = 4;
+/// A dead peer was asked at least this often, if the round trip allows.
+const MIN_PROBES: u64 = 32;
+/// The most copies of one probe. Where nine of ten packets are lost in either direction, one in a
+/// hundred questions is answered.
+const MAX_COPIES: u32 = 8;
 
 /// What a timer found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,9 +39,8 @@ impl Connection {
         if !self.is_confirmed() {
             return Some(self.last_heard + config.connect_timeout);
         }
-        let busy = self.is_busy();
-        let silence = if busy { config.dead_after } else { config.idle_after };
-        let keep_alive = busy.then(|| self.last_sent + config.dead_after / 4);
+        let keep_alive = self.is_busy().then(|| self.last_sent + config.dead_after / 4);
+        let (since, silence, _) = self.patience(shared);
         let recvs = self.recvs.values().flat_map(|job| match job.ended {
             Some(_) => job.forget_at,
             None => match job.decide(self.last_heard) {
@@ -45,10 +50,13 @@ impl Connection {
         });
         recvs
             .chain(self.sends.values().filter_map(|job| job.limit))
+            .chain(
+                self.sends.values().filter(|job| self.is_done(job)).filter_map(|job| job.probe_at),
+            )
             .chain(self.loss_due)
             .chain(self.probe_due(shared))
             .chain(keep_alive)
-            .chain([self.last_heard + silence])
+            .chain([since + silence])
             .min()
     }
 
@@ -56,9 +64,13 @@ impl Connection {
         if self.sent.out() == 0 {
             return None;
         }
-        let newest = self.sent.newest_out()?;
+        let (oldest, newest) = (self.sent.oldest_out()?, self.sent.newest_out()?);
         let wait = self.rtt.probe_timeout(self.ack_allowance(shared));
-        Some(newest + wait * (1 << self.probes.min(MAX_BACKOFF)))
+        let longest = wait.max(shared.config.dead_after / MIN_PROBES);
+        let backed_off = (wait * (1 << self.probes.min(MAX_BACKOFF))).min(longest);
+        // A sender that never pauses must notice silence all the same.
+        let since = newest.min(oldest.max(self.probed) + wait);
+        Some(if self.probes == 0 { since } else { since.max(self.probed) } + backed_off)
     }
 
     /// Does what is due.
@@ -69,7 +81,7 @@ impl Connection {
                 return Health::Fine;
             }
             let error = caller_error(self.address, waited, caller.hint, caller.forged);
-            self.fail_all(now, |_| JobError::Connect(error), shared);
+            self.fail_all(|_| JobError::Connect(error), shared);
             shared.events.push_back(Event::ConnectFailed(self.id, error));
             return Health::Over;
         }
@@ -98,23 +110,33 @@ impl Connection {
         if !self.is_confirmed() {
             return silent >= config.connect_timeout;
         }
-        let (limit, gone) = match self.is_busy() {
-            true => (config.dead_after, Gone::Dead),
-            false => (config.idle_after, Gone::Idle),
-        };
-        if silent < limit {
+        let (since, limit, gone) = self.patience(shared);
+        if now.since(since) < limit {
             return false;
         }
         let peer = self.address;
-        self.fail_all(now, |progress| JobError::PeerDead { peer, silent, progress }, shared);
+        self.fail_all(|progress| JobError::PeerDead { peer, silent, progress }, shared);
         shared.stats.peers_dead += u64::from(gone == Gone::Dead);
         shared.events.push_back(Event::PeerGone(self.id, gone));
         true
     }
 
+    /// Since when, for how long and with which result silence is borne.
+    fn patience(&self, shared: &Shared) -> (Time, Span, Gone) {
+        let (heard, config) = (self.last_heard, &shared.config);
+        match self.sent.oldest_out() {
+            _ if self.is_busy() => (heard, config.dead_after, Gone::Dead),
+            // It owes an answer, if only to a farewell to a job.
+            Some(asked) => (heard.max(asked), config.dead_after, Gone::Dead),
+            None => (heard, config.idle_after, Gone::Idle),
+        }
+    }
+
     /// Nothing was acknowledged for too long: ask, and let the controllers know.
-    fn probe(&mut self, now: Time, shared: &mut Shared) {
+    fn probe(&mut self, now: Time, shared: &Shared) {
         self.probes += 1;
+        self.probed = now;
+        self.copies = (1 << (self.probes - 1).min(31)).min(MAX_COPIES);
         let waiting: Vec<JobId> =
             self.sends.iter().filter(|(_, job)| job.probe.is_some()).map(|(id, _)| *id).collect();
         let unknown: Vec<JobId> =
@@ -146,7 +168,7 @@ impl Connection {
 
     fn expire_jobs(&mut self, now: Time, shared: &mut Shared) {
         let peer = self.address;
-        let late = |job: &crate::send::SendJob| job.limit.is_some_and(|limit| limit <= now);
+        let late = |job: &SendJob| job.limit.is_some_and(|limit| limit <= now);
         let expired: Vec<_> = self
             .sends
             .values()
@@ -154,8 +176,7 @@ impl Connection {
             .map(|job| (job.id, Span::from_us(job.open.limit_us)))
             .collect();
         for (job, limit) in expired {
-            self.resets.insert((job, false), ResetCode::TimeLimit.to_wire());
-            self.queue(Control::ResetSent(job));
+            self.tell_reset(job, false, ResetCode::TimeLimit);
             self.fail_send(job, |progress| JobError::TimeLimit { peer, limit, progress }, shared);
         }
         let recvs: Vec<_> = self.recvs.keys().copied().collect();
@@ -164,25 +185,40 @@ impl Connection {
             if found.ended.is_none() {
                 self.review(now, job, shared);
             } else if found.forget_at.is_some_and(|at| at <= now) {
-                self.forget_recv(now, job, shared);
+                self.forget_recv(job, shared);
             }
         }
     }
 
-    /// Asks about jobs that have nothing left to send.
-    pub(crate) fn ask_where_done(&mut self) {
-        let done: Vec<_> =
-            self.sends.values().filter(|job| job.wants_probe()).map(|job| job.id).collect();
-        for job in done {
-            self.queue(Control::Probe(job));
+    /// Asks about jobs that have nothing left to send: at once where losses are known, otherwise after
+    /// half a round trip, within which most jobs end by themselves.
+    pub(crate) fn ask_where_done(&mut self, now: Time) {
+        let lossy = self.lanes.iter().any(|lane| lane.loss_estimate > 1e-4);
+        let wait = self.rtt.smoothed() / 2;
+        let done = self.sends.values().filter(|job| self.is_done(job));
+        let done: Vec<_> = done.map(|job| job.id).collect();
+        for id in done {
+            let Some(job) = self.sends.get_mut(&id) else { continue };
+            let first = if lossy || job.pieces_lost > 0 { now } else { now + wait };
+            let first = first.max(job.ask_at);
+            if *job.probe_at.get_or_insert(first) <= now {
+                self.queue(Control::Probe(id));
+            }
         }
+    }
+
+    /// Whether nothing of a job is left to send; a piece that was taken and waits for its packet is.
+    fn is_done(&self, job: &SendJob) -> bool {
+        let stashed = self.lanes.iter().any(|lane| lane.stash.is_some_and(|s| s.0 == job.id));
+        job.wants_probe() && !stashed
     }
 
     /// The peer is there: its keys work.
     pub(super) fn confirm(&mut self, now: Time, shared: &mut Shared) {
         if let Handshake::Answered { at, .. } = self.handshake {
-            // From our Accept to the client's first packet is one round trip.
-            self.rtt.sample(now, now.since(at), Span::ZERO);
+            // From our last Accept to the client's first packet is one round trip, or more.
+            self.rtt.guess(now.since(at).min(shared.config.initial_rtt));
+            self.restart_lanes(&shared.config);
         }
         self.handshake = Handshake::Done;
         shared.stats.peers_connected += 1;

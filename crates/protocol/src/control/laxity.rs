@@ -3,9 +3,12 @@
 //! The papers' rule compares losses with slack and nothing else, so it needs to know the line rate,
 //! finds a fair share slowly and pays for every queue it fills. This one measures what the path really
 //! delivers, as BBR does (Cardwell et al., 2017), and uses slack for what it is good for: losses that
-//! the jobs can afford do not slow it down, losses beyond that make it believe its newest measurement
-//! instead of its best. Congestion marks take rate away in proportion, as in DCTCP. Where the receiver
-//! says that several senders share its link, nobody claims more than a fair part of it.
+//! the jobs can afford do not slow it down. Losses beyond that make it believe its newest measurement
+//! instead of its best, but only with evidence that they come from congestion: a queue that shows in
+//! the round-trip time, marks, or other senders. Losses without such evidence are the path's own, and
+//! slowing down would not make them fewer; the rate is raised to make up for them instead.
+//! Congestion marks take rate away in proportion, as in DCTCP. Where the receiver says that several
+//! senders share its link, nobody claims more than a fair part of it.
 
 use std::collections::VecDeque;
 
@@ -23,6 +26,10 @@ const CYCLE: [f64; 8] = [1.25, 0.8, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 const MEMORY: u64 = 10;
 /// Losses below this say nothing about congestion.
 const NOISE: f64 = 0.02;
+/// So much loss is taken for congestion without further evidence.
+const COLLAPSE: f64 = 0.5;
+/// Round trips longer than the shortest by less than this are noise, and so is an eighth of it.
+const JITTER: Span = Span::from_us(50);
 /// Acknowledgements come late and in bunches: so much more may be on the way.
 const SLOP: Span = Span::from_us(300);
 
@@ -52,6 +59,10 @@ pub struct Laxity {
     min_rtt: Span,
     cycle: (usize, Time),
     mark_share: f64,
+    /// Shortest round trip of the epoch.
+    epoch_rtt: Option<Span>,
+    /// Smoothed losses that are the path's own.
+    path_loss: f64,
     senders: u64,
     target: f64,
     reason: Reason,
@@ -76,6 +87,8 @@ impl Laxity {
             min_rtt: start.rtt,
             cycle: (2, Time::ZERO),
             mark_share: 0.0,
+            epoch_rtt: None,
+            path_loss: 0.0,
             senders: 1,
             target: 0.0,
             reason: Reason::Start,
@@ -142,6 +155,12 @@ impl Laxity {
         }
     }
 
+    /// Whether even the luckiest packet of the epoch waited somewhere; starts the next epoch.
+    fn sees_queue(&mut self) -> bool {
+        let noise = (self.min_rtt / 8).max(JITTER);
+        self.epoch_rtt.take().is_some_and(|rtt| rtt > self.min_rtt + noise)
+    }
+
     /// The most this sender may claim of the receiver's link, when it is shared.
     fn fair_cap(&self) -> f64 {
         match self.line_rate {
@@ -158,6 +177,7 @@ impl Laxity {
 impl Controller for Laxity {
     fn on_ack(&mut self, now: Time, ack: &AckSample) {
         self.min_rtt = ack.min_rtt;
+        self.epoch_rtt = Some(self.epoch_rtt.map_or(ack.latest_rtt, |rtt| rtt.min(ack.latest_rtt)));
         if let Some(rate) = ack.delivery {
             let rate = rate.as_bps() as f64;
             // What an idle application did not ask for says nothing about the path, unless it is more.
@@ -185,9 +205,18 @@ impl Controller for Laxity {
                 self.phase = Phase::Drain;
             }
         }
+        let queued = self.sees_queue();
         let Some(loss) = epoch.loss_rate(false) else { return };
-        let affordable = epoch.target_loss_rate.max(NOISE);
-        if loss <= affordable || epoch.acked + epoch.lost < 8 {
+        if epoch.acked + epoch.lost < 8 {
+            return;
+        }
+        let congested = queued || epoch.marked > 0 || self.senders > 1 || loss > COLLAPSE;
+        if congested {
+            self.path_loss *= 0.75;
+        } else {
+            self.path_loss += (loss - self.path_loss) / 8.0;
+        }
+        if loss <= epoch.target_loss_rate.max(NOISE) || !congested {
             return;
         }
         self.reason = Reason::BeyondSlack { loss, target: epoch.target_loss_rate };
@@ -203,7 +232,8 @@ impl Controller for Laxity {
     }
 
     fn rate(&self) -> Rate {
-        let rate = self.bandwidth() * self.gain() * (1.0 - self.mark_share / 2.0);
+        let rate = self.bandwidth() * self.gain() * (1.0 - self.mark_share / 2.0)
+            / (1.0 - self.path_loss.min(COLLAPSE));
         let minimum = per_rtt(self.packet, self.min_rtt.max(Span::from_us(10))).as_bps();
         Rate::bps((rate.min(self.fair_cap()) as u64).max(minimum.min(1_000_000)))
     }

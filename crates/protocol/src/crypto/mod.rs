@@ -7,6 +7,7 @@ mod cookie;
 mod guard;
 mod key;
 mod noise;
+pub(crate) mod plain;
 
 pub(crate) use cookie::CookieJar;
 pub(crate) use guard::{Opener, Sealer, Secrets};

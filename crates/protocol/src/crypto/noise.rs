@@ -81,15 +81,17 @@ impl Initiator {
         make().expect("a fixed Noise pattern with all its inputs cannot fail")
     }
 
-    /// Reads the server's answer. `None`: it was not made by somebody with the key.
+    /// Reads the server's answer: its parameters and its connection id, which outside of this is
+    /// open to anybody's fingers. `None`: it was not made by somebody with the key.
     ///
     /// Takes `self` by reference because a forged answer must not spoil the handshake.
-    pub(crate) fn finish(&mut self, answer: &[u8]) -> Option<(Params, Secrets)> {
+    pub(crate) fn finish(&mut self, answer: &[u8]) -> Option<(Params, u32, Secrets)> {
         let mut payload = [0; 256];
         let length = self.state.read_message(answer, &mut payload).ok()?;
-        let params = Params::decode(&payload[..length]).ok()?;
+        let (params, server) = payload[..length].split_at_checked(Params::LEN)?;
+        let server = u32::from_be_bytes(*server.first_chunk()?);
         let (ours, theirs) = self.state.dangerously_get_raw_split();
-        Some((params, Secrets::Keyed { ours, theirs }))
+        Some((Params::decode(params).ok()?, server, Secrets::Keyed { ours, theirs }))
     }
 }
 
@@ -97,7 +99,7 @@ impl Initiator {
 pub(crate) fn respond(
     key: &Key,
     seed: [u8; 32],
-    client: u32,
+    (client, server): (u32, u32),
     message: &[u8],
     params: impl FnOnce(Params) -> Params,
 ) -> Option<(Params, Vec<u8>, Secrets)> {
@@ -107,7 +109,9 @@ pub(crate) fn respond(
     let length = state.read_message(message, &mut payload).ok()?;
     let agreed = params(Params::decode(&payload[..length]).ok()?);
     let mut answer = vec![0; 256];
-    let length = state.write_message(&agreed.encode(), &mut answer).ok()?;
+    let mut payload = agreed.encode().to_vec();
+    payload.extend_from_slice(&server.to_be_bytes());
+    let length = state.write_message(&payload, &mut answer).ok()?;
     answer.truncate(length);
     // The split is named from the initiator's view: first what the initiator sends with.
     let (theirs, ours) = state.dangerously_get_raw_split();
@@ -124,12 +128,13 @@ mod tests {
     fn same_key_same_secrets() {
         let key = Key::new([5; 32]);
         let mut client = Initiator::new(&key, [1; 32], 77, PARAMS);
-        let (params, answer, server) =
-            respond(&key, [2; 32], 77, &client.message, |p| Params { max_datagram: 1200, ..p })
-                .unwrap();
+        let (params, answer, server) = respond(&key, [2; 32], (77, 5), &client.message, |p| {
+            Params { max_datagram: 1200, ..p }
+        })
+        .unwrap();
         assert_eq!(params.max_datagram, 1200);
-        let (agreed, secrets) = client.finish(&answer).unwrap();
-        assert_eq!(agreed.max_datagram, 1200);
+        let (agreed, id, secrets) = client.finish(&answer).unwrap();
+        assert_eq!((agreed.max_datagram, id), (1200, 5));
         let (Secrets::Keyed { ours, theirs }, Secrets::Keyed { ours: s_ours, theirs: s_theirs }) =
             (secrets, server)
         else {
@@ -143,9 +148,9 @@ mod tests {
     fn wrong_key_wrong_client_or_forged_answer_fail() {
         let key = Key::new([5; 32]);
         let mut client = Initiator::new(&key, [1; 32], 77, PARAMS);
-        assert!(respond(&Key::new([6; 32]), [2; 32], 77, &client.message, |p| p).is_none());
-        assert!(respond(&key, [2; 32], 78, &client.message, |p| p).is_none());
-        let (_, answer, _) = respond(&key, [2; 32], 77, &client.message, |p| p).unwrap();
+        assert!(respond(&Key::new([6; 32]), [2; 32], (77, 5), &client.message, |p| p).is_none());
+        assert!(respond(&key, [2; 32], (78, 5), &client.message, |p| p).is_none());
+        let (_, answer, _) = respond(&key, [2; 32], (77, 5), &client.message, |p| p).unwrap();
         let mut forged = answer.clone();
         forged[40] ^= 1;
         assert!(client.finish(&forged).is_none());

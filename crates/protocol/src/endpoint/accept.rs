@@ -7,8 +7,8 @@ use laxity_interface::Time;
 use super::Endpoint;
 use crate::{
     config::{Keys, MIN_DATAGRAM},
-    connection::{Connection, Handshake, own_params, plain_salts},
-    crypto::{Secrets, respond},
+    connection::{Connection, Handshake, own_params},
+    crypto::{Secrets, plain, respond},
     ids::PeerId,
     wire::{Accept, Hello, Params, Refusal, Refuse, Retry},
 };
@@ -31,13 +31,15 @@ impl Endpoint {
         }
         if let Some(peer) = self.by_caller.get(&(from, hello.client)) {
             // The same call again: our answer got lost. Once it was heard, late copies mean nothing.
-            if let Some(Connection { handshake: Handshake::Answered { answer, .. }, .. }) =
-                self.connections.get(peer)
+            if let Some(connection) = self.connections.get_mut(peer)
+                && let Handshake::Answered { answer, at } = &mut connection.handshake
             {
-                let answer = answer.clone();
+                *at = now;
                 // A smaller Hello means that the path does not carry the larger.
-                let size = answer.len().min(datagram.len());
-                self.answer(from, |out| out.extend_from_slice(&answer[..size]));
+                answer.truncate(datagram.len());
+                let answer = answer.clone();
+                connection.shrink(answer.len());
+                self.answer(from, |out| out.extend_from_slice(&answer));
             }
             return;
         }
@@ -59,16 +61,19 @@ impl Endpoint {
             return Err(Refusal::Full);
         }
         let own = own_params(config);
-        let agree = move |theirs: Params| Params {
-            max_datagram: own.max_datagram.min(theirs.max_datagram).min(size as u16),
-            ..own
+        let mut eager_bytes = own.eager_bytes;
+        let mut agree = |theirs: Params| {
+            eager_bytes = theirs.eager_bytes;
+            let max_datagram = own.max_datagram.min(theirs.max_datagram).min(size as u16);
+            Params { max_datagram, ..own }
         };
         let local = self.fresh_id();
         let seed = self.fresh_seed();
-        let (theirs, answer, secrets) = match (&self.shared.config.keys, hello.key_id) {
+        let (agreed, answer, secrets) = match (&self.shared.config.keys, hello.key_id) {
             (Keys::Keyed(keys), Some(id)) => {
                 let key = keys.iter().find(|key| key.id() == id).ok_or(Refusal::UnknownKey)?;
-                let Some(found) = respond(key, seed, hello.client, hello.handshake, agree) else {
+                let Some(found) = respond(key, seed, (hello.client, local), hello.handshake, agree)
+                else {
                     // It names our key and does not have it.
                     self.shared.stats.dropped_unauthentic += 1;
                     return Ok(());
@@ -76,29 +81,34 @@ impl Endpoint {
                 found
             }
             (Keys::Insecure, None) => {
-                let Ok(theirs) = Params::decode(hello.handshake) else { return Ok(()) };
-                let (theirs_salt, ours) = plain_salts(hello.client, local);
-                let secrets = Secrets::Plain { ours, theirs: theirs_salt };
-                (agree(theirs), agree(theirs).encode().to_vec(), secrets)
+                let Some(params) = plain::decode(hello.client, 0, hello.handshake) else {
+                    self.shared.stats.dropped_unauthentic += 1;
+                    return Ok(());
+                };
+                let agreed = agree(params);
+                let (theirs, ours) = plain::salts(hello.client, local);
+                let answer = plain::encode(hello.client, local, agreed);
+                (agreed, answer, Secrets::Plain { ours, theirs })
             }
             _ => return Err(Refusal::KeyMismatch),
         };
-        if theirs.max_datagram < MIN_DATAGRAM {
+        if agreed.max_datagram < MIN_DATAGRAM {
             return Ok(());
         }
         let mut packet = Vec::new();
         Accept { client: hello.client, server: local, handshake: &answer }
-            .put(&mut packet, usize::from(theirs.max_datagram));
+            .put(&mut packet, usize::from(agreed.max_datagram));
         self.answer(from, |out| out.extend_from_slice(&packet));
         let id = PeerId(self.next_peer);
         self.next_peer += 1;
         let handshake = Handshake::Answered { answer: packet, at: now };
         let mut connection = Connection::new(now, id, from, local, handshake, &self.shared.config);
-        connection.establish(now, hello.client, theirs, secrets, None, &self.shared.config);
+        let params = Params { eager_bytes, ..agreed };
+        connection.establish(now, hello.client, params, secrets, None, &self.shared.config);
         self.half_open += 1;
         self.by_id.insert(local, id);
         self.by_caller.insert((from, hello.client), id);
-        self.connections.insert(id, connection);
+        self.connections.insert(id, Box::new(connection));
         self.dirty.insert(id);
         Ok(())
     }

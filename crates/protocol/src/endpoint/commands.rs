@@ -2,11 +2,12 @@
 
 use std::net::SocketAddr;
 
-use laxity_interface::{GroupId, Rate, Span, Time};
+use laxity_interface::{Bytes, GroupId, Rate, Span, Time};
 use rand_core::Rng;
 
 use super::Endpoint;
 use crate::{
+    config::Keys,
     connection::{Caller, Connection, Handshake},
     control::{ControllerKind, Reason},
     error::{ConnectError, Gone, JobError, Progress, ResetCode},
@@ -29,6 +30,8 @@ pub struct PeerInfo {
     pub sending: usize,
     /// Jobs being received from it.
     pub receiving: usize,
+    /// Received jobs that are over but whose sender has not confirmed the last word.
+    pub ending: usize,
     /// The lane of groups that may lose nothing.
     pub exact: LaneInfo,
     /// The lane of the others.
@@ -60,6 +63,11 @@ impl Endpoint {
         to: SocketAddr,
         max_datagram: u16,
     ) -> Result<PeerId, ConnectError> {
+        if let Keys::Keyed(keys) = &self.shared.config.keys
+            && keys.is_empty()
+        {
+            return Err(ConnectError::NoKey);
+        }
         let limit = self.shared.config.max_peers;
         if self.connections.len() >= limit {
             return Err(ConnectError::TooManyPeers { limit });
@@ -73,7 +81,7 @@ impl Endpoint {
         let handshake = Handshake::Calling(Box::new(caller));
         let connection = Connection::new(now, id, to, local, handshake, &self.shared.config);
         self.by_id.insert(local, id);
-        self.connections.insert(id, connection);
+        self.connections.insert(id, Box::new(connection));
         self.dirty.insert(id);
         Ok(id)
     }
@@ -126,9 +134,9 @@ impl Endpoint {
     }
 
     /// Gives up a job being received, with the reason that its sender will read.
-    pub fn cancel_recv(&mut self, now: Time, id: RecvId, code: ResetCode) {
+    pub fn cancel_recv(&mut self, _now: Time, id: RecvId, code: ResetCode) {
         if let Some(connection) = self.connections.get_mut(&id.peer) {
-            connection.cancel_recv(now, id.job, code, &mut self.shared);
+            connection.cancel_recv(id.job, code, &mut self.shared);
             self.dirty.insert(id.peer);
         }
     }
@@ -146,14 +154,15 @@ impl Endpoint {
     }
 
     /// Ends a connection; its jobs fail, the peer is told.
-    pub fn close(&mut self, now: Time, peer: PeerId) {
-        let Some(connection) = self.connections.get_mut(&peer) else { return };
+    pub fn close(&mut self, _now: Time, peer: PeerId) {
+        let found = self.connections.get_mut(&peer).filter(|found| !found.closing);
+        let Some(connection) = found else { return };
         let address = connection.address;
         let error = |progress| JobError::Cancelled { peer: address, progress };
-        connection.fail_all(now, error, &mut self.shared);
+        connection.fail_all(error, &mut self.shared);
         self.shared.events.push_back(Event::PeerGone(peer, Gone::Closed));
         if connection.is_open() {
-            connection.closing = Some(1);
+            connection.closing = true;
             self.dirty.insert(peer);
         } else {
             self.remove(peer);
@@ -166,6 +175,11 @@ impl Endpoint {
             connection.set_controller(lane, ControllerKind::Assigned(rate), &self.shared.config);
             self.dirty.insert(peer);
         }
+    }
+
+    /// Bytes set aside for jobs that were offered and not claimed.
+    pub fn unclaimed(&self) -> Bytes {
+        Bytes::new(self.shared.unclaimed)
     }
 
     /// All peers, oldest first.
@@ -190,6 +204,7 @@ impl Endpoint {
             rtt: connection.smoothed_rtt(),
             sending: connection.sends.len(),
             receiving: connection.recvs.values().filter(|job| job.ended.is_none()).count(),
+            ending: connection.recvs.values().filter(|job| job.ended.is_some()).count(),
             exact: lane(LaneKind::Exact),
             slack: lane(LaneKind::Slack),
         })

@@ -40,7 +40,8 @@ const MAX_OUTBOX: usize = 256;
 pub struct Endpoint {
     shared: Shared,
     jar: CookieJar,
-    connections: BTreeMap<PeerId, Connection>,
+    /// Boxed: the map keeps room for eleven in each of its nodes.
+    connections: BTreeMap<PeerId, Box<Connection>>,
     /// Connections by the id that packets to them carry.
     by_id: BTreeMap<u32, PeerId>,
     /// Connections by who asked for them.
@@ -65,6 +66,7 @@ impl Endpoint {
         let mut rng = ChaCha20Rng::from_seed(seed);
         let mut secret = [0; 32];
         rng.fill_bytes(&mut secret);
+        let shard = config.shard.0;
         Self {
             shared: Shared {
                 config,
@@ -79,7 +81,8 @@ impl Endpoint {
             by_id: BTreeMap::new(),
             by_caller: BTreeMap::new(),
             half_open: 0,
-            next_peer: 0,
+            // Ids of one shard never meet those of another.
+            next_peer: u64::from(shard) << 48,
             outbox: VecDeque::new(),
             dirty: BTreeSet::new(),
             ready: BTreeSet::new(),
@@ -137,8 +140,8 @@ impl Endpoint {
                 if was_half_open && connection.is_confirmed() {
                     self.half_open -= 1;
                 }
-                if connection.closing == Some(0) {
-                    self.remove_closed(now, peer);
+                if connection.closed_by_peer {
+                    self.remove_closed(peer);
                     return;
                 }
             }
@@ -166,9 +169,9 @@ impl Endpoint {
                     return;
                 };
                 match caller.accept(now, &accept, datagram.len()) {
-                    Some((params, secrets, rtt)) => {
+                    Some((params, server, secrets, rtt)) => {
                         let config = &self.shared.config;
-                        connection.establish(now, accept.server, params, secrets, rtt, config);
+                        connection.establish(now, server, params, secrets, rtt, config);
                         connection.greet(now, &mut self.shared);
                     }
                     None => self.shared.stats.dropped_unauthentic += 1,
@@ -216,8 +219,9 @@ impl Endpoint {
         }
         while let Some((_, _, peer)) = self.ready.pop_first() {
             let Some(connection) = self.connections.get_mut(&peer) else { continue };
+            connection.ready = None;
             let transmit = connection.poll_transmit(now, &mut self.shared, memory, batch);
-            if transmit.is_some() && connection.closing.is_some() {
+            if transmit.is_some() && connection.closing {
                 // The farewell is out.
                 self.remove(peer);
                 return transmit;
@@ -225,6 +229,12 @@ impl Endpoint {
             self.look_at(now, peer);
             if transmit.is_some() {
                 return transmit;
+            }
+            let again = self.connections.get_mut(&peer).and_then(|c| c.ready.take());
+            debug_assert!(again.is_none(), "{peer:?} says it can send and does not");
+            if let Some((urgency, turn)) = again {
+                // Waiting for ever is better than turning in circles for ever.
+                self.ready.remove(&(urgency, turn, peer));
             }
         }
         None
@@ -234,11 +244,16 @@ impl Endpoint {
     /// due.
     fn look_at(&mut self, now: Time, peer: PeerId) {
         let Some(connection) = self.connections.get_mut(&peer) else { return };
-        connection.ask_where_done();
+        connection.ask_where_done(now);
         let transmit = connection.next_transmit();
+        if let Some((urgency, turn)) = connection.ready.take() {
+            self.ready.remove(&(urgency, turn, peer));
+        }
         if transmit.is_some_and(|at| at <= now) {
             self.turn += 1;
-            self.ready.insert((connection.urgency(), self.turn, peer));
+            let place = (connection.urgency(), self.turn);
+            connection.ready = Some(place);
+            self.ready.insert((place.0, place.1, peer));
         }
         let later = transmit.filter(|at| *at > now);
         let wake = [later, connection.next_timeout(&self.shared)].into_iter().flatten().min();
@@ -266,11 +281,11 @@ impl Endpoint {
         self.shared.events.pop_front()
     }
 
-    fn remove_closed(&mut self, now: Time, peer: PeerId) {
+    fn remove_closed(&mut self, peer: PeerId) {
         if let Some(connection) = self.connections.get_mut(&peer) {
             let address = connection.address;
             let error = |progress| JobError::PeerClosed { peer: address, progress };
-            connection.fail_all(now, error, &mut self.shared);
+            connection.fail_all(error, &mut self.shared);
             self.shared.events.push_back(Event::PeerGone(peer, Gone::Closed));
         }
         self.remove(peer);
@@ -283,7 +298,9 @@ impl Endpoint {
         }
         self.by_id.remove(&connection.local);
         self.by_caller.retain(|_, found| *found != peer);
-        self.ready.retain(|(_, _, found)| *found != peer);
+        if let Some((urgency, turn)) = connection.ready {
+            self.ready.remove(&(urgency, turn, peer));
+        }
         self.dirty.remove(&peer);
         self.set_wake(peer, None);
     }

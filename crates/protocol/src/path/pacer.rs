@@ -15,6 +15,8 @@ pub(crate) struct Pacer {
 
 /// Bursts are at least this long in time: one timer per burst must not bind the rate.
 const QUANTUM: Span = Span::from_us(20);
+/// Packets that may leave at once when nothing is on the way.
+const IDLE_BURST: u64 = 4;
 /// The largest burst, one UDP GSO batch.
 const MAX_BURST: u64 = 64_000;
 
@@ -24,13 +26,15 @@ impl Pacer {
         self.next
     }
 
-    /// How many bytes may leave now.
-    pub(crate) fn burst(rate: Rate, rtt: Span, packet: u64) -> u64 {
+    /// How many bytes may leave now. A lane with nothing on the way may start with a few packets at
+    /// once, so that small jobs need no timer at all.
+    pub(crate) fn burst(rate: Rate, rtt: Span, packet: u64, idle: bool) -> u64 {
         let by_rtt = rate.bytes_in(rtt / 8).get();
         let by_timer = rate.bytes_in(QUANTUM).get();
         // Eight packets are enough for a timer-driven sender at moderate rates; more only where the
         // timer quantum itself asks for it.
-        by_rtt.min(8 * packet).max(by_timer).clamp(packet, MAX_BURST.max(packet))
+        let least = if idle { IDLE_BURST * packet } else { packet };
+        by_rtt.min(8 * packet).max(by_timer).max(least).min(MAX_BURST.max(packet))
     }
 
     /// Notes that `bytes` left. `jitter` in [0,1) spreads flows that would otherwise march in step and
@@ -58,7 +62,7 @@ mod tests {
         let end = now + Span::from_ms(100);
         let mut turn = 0;
         while now < end {
-            let burst = Pacer::burst(GBIT, Span::from_us(500), 1400);
+            let burst = Pacer::burst(GBIT, Span::from_us(500), 1400, false);
             pacer.sent(now, GBIT, burst, f64::from(turn % 10) / 10.0 + 0.05);
             sent += burst;
             turn += 1;
@@ -83,11 +87,13 @@ mod tests {
 
     #[test]
     fn bursts_follow_the_rate() {
-        let burst =
-            |mbps, rtt_us| Pacer::burst(Rate::from_mbps(mbps), Span::from_us(rtt_us), 1400) / 1400;
+        let burst = |mbps, rtt_us| {
+            Pacer::burst(Rate::from_mbps(mbps), Span::from_us(rtt_us), 1400, false) / 1400
+        };
         assert_eq!(burst(1, 500), 1);
         assert_eq!(burst(1000, 500), 5);
         assert_eq!(burst(1000, 5000), 8);
         assert_eq!(burst(40_000, 50), 45);
+        assert_eq!(Pacer::burst(Rate::from_mbps(1), Span::from_us(500), 1400, true), 4 * 1400);
     }
 }

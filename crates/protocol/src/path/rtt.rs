@@ -28,6 +28,16 @@ impl Rtt {
         }
     }
 
+    /// What the handshake suggests, until something is measured.
+    pub(crate) fn guess(&mut self, rtt: Span) {
+        // Who guesses too low asks too often.
+        let rtt = rtt.max(Span::from_us(50));
+        if !self.sampled {
+            (self.smoothed, self.variance) = (rtt, rtt / 2);
+            (self.latest, self.min) = (rtt, rtt);
+        }
+    }
+
     /// Takes a measurement of which the peer says that it sat on the answer for `ack_delay`.
     pub(crate) fn sample(&mut self, now: Time, rtt: Span, ack_delay: Span) {
         // A clock that did not move between two packets still means some time passed.

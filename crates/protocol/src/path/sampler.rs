@@ -25,8 +25,9 @@ pub(crate) struct Sampler {
     delivered: u64,
     delivered_at: Time,
     first_sent: Time,
-    /// Until this many bytes are delivered, samples say more about the application than the network.
-    app_limited_until: u64,
+    /// Until more than this many bytes are delivered, samples say more about the application than about
+    /// the network.
+    app_limited_until: Option<u64>,
 }
 
 /// One measurement.
@@ -50,13 +51,13 @@ impl Sampler {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
-            app_limited: self.delivered < self.app_limited_until,
+            app_limited: self.app_limited_until.is_some(),
         }
     }
 
     /// The application has nothing more to send while the network could take more.
     pub(crate) fn on_app_limited(&mut self, in_flight: u64) {
-        self.app_limited_until = self.delivered + in_flight.max(1);
+        self.app_limited_until = Some(self.delivered + in_flight);
     }
 
     /// Packets were delivered; `newest` is the stamp of the one sent last, at `sent_at`.
@@ -70,6 +71,8 @@ impl Sampler {
     ) -> Option<DeliverySample> {
         self.delivered += bytes;
         self.delivered_at = now;
+        // Something that left after the pause has arrived.
+        self.app_limited_until = self.app_limited_until.filter(|until| self.delivered <= *until);
         let send_elapsed = sent_at.since(newest.first_sent);
         self.first_sent = sent_at;
         let interval = send_elapsed.max(now.since(newest.delivered_at));
@@ -86,6 +89,20 @@ impl Sampler {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_follows_a_pause_is_not_blamed_on_the_network() {
+        let mut sampler = Sampler::default();
+        let at = |us| Time::ZERO + Span::from_us(us);
+        assert!(!sampler.on_sent(at(0), 0).app_limited);
+        sampler.on_app_limited(1000);
+        let stamp = sampler.on_sent(at(1), 1000);
+        assert!(stamp.app_limited);
+        sampler.on_delivered(at(50), 1000, stamp, at(0), Span::from_us(1));
+        assert!(sampler.on_sent(at(60), 1000).app_limited, "nothing sent since has arrived");
+        sampler.on_delivered(at(70), 1000, stamp, at(1), Span::from_us(1));
+        assert!(!sampler.on_sent(at(80), 0).app_limited);
+    }
 
     #[test]
     fn a_steady_flow_measures_its_own_rate() {

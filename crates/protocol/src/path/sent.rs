@@ -179,6 +179,12 @@ impl SentPackets {
         }
     }
 
+    /// When the oldest packet left that is still out.
+    pub(crate) fn oldest_out(&self) -> Option<Time> {
+        let rest = self.queue.iter().skip(self.scan);
+        rest.into_iter().find(|(state, _)| *state == State::Out).map(|(_, sent)| sent.at)
+    }
+
     /// When the newest packet left that is still out.
     pub(crate) fn newest_out(&self) -> Option<Time> {
         self.queue.iter().rev().find(|(state, _)| *state == State::Out).map(|(_, sent)| sent.at)

@@ -12,8 +12,7 @@ use super::{
 };
 use crate::{
     error::Progress,
-    report::{DeliveryReport, Ended, GroupDelivery, Missing},
-    send::to_elements,
+    report::Ended,
     wire::{Counts, FrameKind, JobKind, JobOpen, Piece, Runs},
 };
 
@@ -43,6 +42,8 @@ pub(crate) enum Refused {
     Unclaimed,
     /// It contradicts the introduction: the peer is broken or lies.
     Violation,
+    /// An open window has grown beyond what is accepted.
+    TooLarge,
 }
 
 /// A job being received, or one that ended and whose last word is not confirmed.
@@ -52,15 +53,17 @@ pub(crate) struct RecvJob {
     pub(crate) claimed: bool,
     /// Memory charged for it while nobody asked for it.
     pub(crate) charged: u64,
-    counts: SmallVec<[Counts; 2]>,
+    pub(super) counts: SmallVec<[Counts; 2]>,
     final_counts: bool,
     spaces: SmallVec<[Space; 1]>,
     /// Arrived messages per group.
-    received: SmallVec<[u64; 2]>,
+    pub(super) received: SmallVec<[u64; 2]>,
     partials: BTreeMap<(usize, u64), Partial>,
     pub(crate) bytes: u64,
-    duplicates: u64,
-    started: Time,
+    pub(super) duplicates: u64,
+    /// Packets that the messages heard of take.
+    pieces: u64,
+    pub(super) started: Time,
     deadline: Option<Time>,
     limit: Option<Time>,
     /// The sender's last question and until when stragglers may come.
@@ -72,7 +75,7 @@ pub(crate) struct RecvJob {
     pub(crate) parts: BTreeMap<(u16, u64), bool>,
     /// When the remains of an ended job are let go even unconfirmed.
     pub(crate) forget_at: Option<Time>,
-    /// Numbers above this are a lie: they would only cost memory.
+    /// More packets than this are not accepted: they would only cost memory.
     max_pieces: u64,
 }
 
@@ -103,6 +106,7 @@ impl RecvJob {
             partials: BTreeMap::new(),
             bytes: 0,
             duplicates: 0,
+            pieces: 0,
             started: now,
             probe: None,
             last_round: 0,
@@ -133,7 +137,8 @@ impl RecvJob {
                 sane.then_some(()).ok_or(false)
             }
             JobKind::Messages { max_message, .. } => {
-                (max_message.div_ceil(piece) <= max_pieces).then_some(()).ok_or(true)
+                let pieces = max_message.max(open.bytes).div_ceil(piece);
+                (pieces <= max_pieces).then_some(()).ok_or(true)
             }
         }
     }
@@ -173,7 +178,7 @@ impl RecvJob {
     ) -> Result<Placed, Refused> {
         let per_chunk = u64::from(self.open.piece) / size;
         let expect = per_chunk.min(elements.checked_sub(piece.index).ok_or(Refused::Violation)?);
-        if piece.index % per_chunk != 0 || expect == 0 || piece.length != expect * size {
+        if !piece.index.is_multiple_of(per_chunk) || expect == 0 || piece.length != expect * size {
             return Err(Refused::Violation);
         }
         let chunk = piece.index / per_chunk;
@@ -197,9 +202,14 @@ impl RecvJob {
         piece: &Piece<'_>,
         max_message: u64,
     ) -> Result<Placed, Refused> {
-        let reach = if self.final_counts { self.counts[group].total } else { self.max_pieces };
-        let fits = !self.final_counts || self.bytes + piece.body.len() as u64 <= self.open.bytes;
-        if piece.length > max_message || piece.index >= reach || !fits {
+        let unit = u64::from(self.open.piece);
+        let pieces = piece.length.div_ceil(unit).max(1);
+        let expect = unit.min(piece.length - piece.offset.min(piece.length));
+        let cut_well = piece.offset.is_multiple_of(unit) && piece.body.len() as u64 == expect;
+        if piece.length > max_message || !cut_well {
+            return Err(Refused::Violation);
+        }
+        if self.final_counts && piece.index >= self.counts[group].total {
             return Err(Refused::Violation);
         }
         if self.spaces[group].contains(piece.index) {
@@ -208,11 +218,27 @@ impl RecvJob {
         if !self.claimed {
             return Err(Refused::Unclaimed);
         }
-        let unit = u64::from(self.open.piece);
-        let pieces = piece.length.div_ceil(unit).max(1);
-        let expect = unit.min(piece.length - piece.offset.min(piece.length));
-        if piece.offset % unit != 0 || piece.body.len() as u64 != expect {
+        let known = self.partials.get(&(group, piece.index));
+        let at = (piece.offset / unit) as usize;
+        if let Some(partial) = known {
+            if partial.length != piece.length {
+                return Err(Refused::Violation);
+            }
+            if partial.pieces.contains(at) {
+                return Ok(Placed::Duplicate);
+            }
+        }
+        // Only what is new counts: a repeated piece is no excess.
+        if self.final_counts && self.bytes + piece.body.len() as u64 > self.open.bytes {
             return Err(Refused::Violation);
+        }
+        if known.is_none() {
+            let growth = self.spaces[group].growth(piece.index);
+            let bits = self.spaces.iter().map(Space::bits).sum::<u64>().saturating_add(growth);
+            if self.pieces + pieces > self.max_pieces || bits > self.max_pieces * 2 {
+                return Err(Refused::TooLarge);
+            }
+            self.pieces += pieces;
         }
         if pieces > 1 {
             let partial = self.partials.entry((group, piece.index)).or_insert_with(|| Partial {
@@ -220,12 +246,7 @@ impl RecvJob {
                 pieces: FixedBitSet::with_capacity(pieces as usize),
                 left: pieces,
             });
-            if partial.length != piece.length {
-                return Err(Refused::Violation);
-            }
-            if partial.pieces.put((piece.offset / unit) as usize) {
-                return Ok(Placed::Duplicate);
-            }
+            partial.pieces.insert(at);
             partial.left -= 1;
             if partial.left > 0 {
                 return Ok(Placed::Part);
@@ -237,12 +258,21 @@ impl RecvJob {
         Ok(Placed::Whole)
     }
 
-    /// Whether an exact group delivers this message's like in order.
-    pub(crate) fn is_exact(&self, id: GroupId) -> bool {
-        self.group(id).is_some_and(|at| self.counts[at].required == self.counts[at].total)
+    /// Whether a group's messages are handed over in order.
+    pub(crate) fn is_ordered(&self, id: GroupId) -> bool {
+        self.group(id).is_some_and(|at| self.open.groups[at].ordered)
     }
 
-    /// Messages of an exact group that can be handed over in order now.
+    /// Bytes that taking this piece would cost, besides its own, in books.
+    pub(crate) fn cost(&self, piece: &Piece<'_>) -> u64 {
+        let Some(group) = self.group(piece.group) else { return 0 };
+        // What `take` will refuse costs nothing.
+        let bits = self.spaces.get(group).map_or(0, |space| space.growth(piece.index));
+        let parts = piece.length / u64::from(self.open.piece);
+        bits.min(self.max_pieces * 2) / 8 + parts.min(self.max_pieces) / 8
+    }
+
+    /// Messages of an ordered group that can be handed over in order now.
     pub(crate) fn next_in_order(&mut self, id: GroupId) -> Option<u64> {
         let at = self.group(id)?;
         self.spaces[at].next_in_order()
@@ -253,8 +283,15 @@ impl RecvJob {
         if self.final_counts {
             return true;
         }
+        let ordered = self.open.groups.iter().map(|group| group.ordered);
+        let known = self.spaces.iter().zip(ordered);
+        let total = counts.iter().fold(0u64, |sum, count| sum.saturating_add(count.total));
         let fits = counts.len() == self.counts.len()
-            && counts.iter().zip(&self.received).all(|(count, received)| count.total >= *received);
+            && total <= self.max_pieces
+            && bytes >= self.bytes
+            && counts.iter().zip(known).all(|(count, (space, ordered))| {
+                count.total >= space.end() && (!ordered || count.required == count.total)
+            });
         if fits {
             self.counts = counts;
             self.final_counts = true;
@@ -337,43 +374,5 @@ impl RecvJob {
 
     pub(crate) fn limit(&self) -> Span {
         Span::from_us(self.open.limit_us)
-    }
-
-    /// What is known at the end.
-    pub(crate) fn report(&self, now: Time, ended: Ended, loss_rate: f64) -> DeliveryReport {
-        let groups = self
-            .open
-            .groups
-            .iter()
-            .enumerate()
-            .map(|(at, group)| GroupDelivery {
-                id: group.id,
-                total: self.counts[at].total,
-                required: self.counts[at].required,
-                received: self.received[at],
-            })
-            .collect();
-        let missing = match self.open.kind {
-            JobKind::Tensor { element, elements } => {
-                let per_chunk = u64::from(self.open.piece) / element.size() as u64;
-                Missing::Elements(to_elements(&self.missing(0, 0).missing, per_chunk, elements))
-            }
-            JobKind::Messages { .. } => {
-                let groups = self.open.groups.iter().enumerate();
-                let list = |(at, group): (usize, &crate::wire::GroupOpen)| {
-                    (group.id, self.missing(at as u16, 0).missing)
-                };
-                Missing::Messages(groups.map(list).collect())
-            }
-        };
-        DeliveryReport {
-            groups,
-            missing,
-            elapsed: now.since(self.started),
-            bytes: self.bytes,
-            loss_rate,
-            repeated: self.duplicates,
-            ended,
-        }
     }
 }

@@ -3,6 +3,7 @@
 mod decide;
 
 mod job;
+mod report;
 mod space;
 
 pub(crate) use decide::Decision;
@@ -13,7 +14,8 @@ use crate::{ids::RecvId, wire::Piece};
 /// Where received bytes go. Implemented by whoever owns the memory.
 pub trait Sink {
     /// Puts the bytes of a piece that was not there before to their place. Never called twice for the
-    /// same bytes, never for a job that was not claimed.
+    /// same bytes, never for a job that was not claimed. A small job travels with its introduction:
+    /// its first bytes can come before its [`Offered`](crate::Event::Offered) event was polled.
     fn place(&mut self, job: RecvId, piece: &Piece<'_>);
 }
 

@@ -21,13 +21,26 @@ impl Space {
         self.seen.contains(number as usize)
     }
 
+    /// Bits kept.
+    pub(crate) fn bits(&self) -> u64 {
+        self.seen.len() as u64
+    }
+
+    /// Bits to be added before `number` can be noted.
+    pub(crate) fn growth(&self, number: u64) -> u64 {
+        if number < self.bits() { 0 } else { (number + 1).max(self.bits() * 2) - self.bits() }
+    }
+
+    /// One past the largest number that is there.
+    pub(crate) fn end(&self) -> u64 {
+        self.seen.maximum().map_or(0, |at| at as u64 + 1)
+    }
+
     /// Notes an arrival; grows for open windows. False if it was there.
     pub(crate) fn insert(&mut self, number: u64) -> bool {
         let at = number as usize;
-        if at >= self.seen.len() {
-            // Doubling keeps a window that grows message by message from copying each time.
-            self.seen.grow((at + 1).max(self.seen.len() * 2));
-        }
+        // Doubling keeps a window that grows message by message from copying each time.
+        self.seen.grow(self.seen.len() + self.growth(number) as usize);
         !self.seen.put(at)
     }
 
@@ -44,7 +57,8 @@ impl Space {
     pub(crate) fn missing(&self, from: u64, total: u64) -> Runs {
         let mut missing: Vec<(u64, u64)> = Vec::new();
         let known = (self.seen.len() as u64).min(total);
-        let holes = (from..known).filter(|n| !self.seen.contains(*n as usize));
+        let holes = self.seen.zeroes().map(|n| n as u64).skip_while(|n| *n < from);
+        let holes = holes.take_while(|n| *n < known);
         for hole in holes {
             match missing.last_mut() {
                 Some(last) if last.1 == hole => last.1 += 1,

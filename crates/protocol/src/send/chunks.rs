@@ -126,6 +126,19 @@ impl ChunkPool {
         self.take_fresh(lane)
     }
 
+    /// The last chunk, if it was never sent and has at most `room` bytes; and its lane.
+    pub(crate) fn take_last(&mut self, room: usize) -> Option<(u32, LaneKind)> {
+        let last = self.count().checked_sub(1)?;
+        if self.states[last as usize] != PieceState::Fresh || self.body(last).bytes > room {
+            return None;
+        }
+        let group = self.group(last);
+        let lane = self.lanes[group];
+        self.fresh[lane as usize].0 -= 1;
+        self.set_out(last, group);
+        Some((last, lane))
+    }
+
     fn take_fresh(&mut self, lane: LaneKind) -> Option<u32> {
         let at = lane as usize;
         if self.fresh[at].0 == 0 {
@@ -164,7 +177,8 @@ impl ChunkPool {
             PieceState::Acked => return,
             PieceState::Out => self.out[group] -= 1,
             PieceState::Lost => budgets[group].damaged -= 1,
-            PieceState::Fresh => unreachable!("only what was sent can be acknowledged"),
+            // Given back, and then it had arrived after all.
+            PieceState::Fresh => self.fresh[self.lanes[group] as usize].0 -= 1,
         }
         budgets[group].acked += 1;
     }
@@ -179,6 +193,15 @@ impl ChunkPool {
         }
     }
 
+    pub(crate) fn give_back(&mut self, chunk: u32) {
+        if self.states[chunk as usize] == PieceState::Out {
+            let group = self.group(chunk);
+            self.states[chunk as usize] = PieceState::Fresh;
+            self.out[group] -= 1;
+            self.fresh[self.lanes[group] as usize].0 += 1;
+        }
+    }
+
     pub(crate) fn status(&mut self, space: u16, runs: &Runs, budgets: &mut [Budget]) {
         let to = runs.to.min(self.states.len() as u64) as u32;
         if space != 0 || runs.from >= u64::from(to) {
@@ -187,16 +210,17 @@ impl ChunkPool {
         let mut position = runs.from as u32;
         let ends = [(u64::from(to), u64::from(to))];
         for &(start, end) in runs.missing.iter().chain(&ends) {
-            for chunk in position..(start as u32).min(to) {
+            let [start, end] = [start, end].map(|at| at.min(u64::from(to)) as u32);
+            for chunk in position..start {
                 // Never believe in the arrival of what was not sent.
                 if self.states[chunk as usize] != PieceState::Fresh {
                     self.acked(chunk, budgets);
                 }
             }
-            for chunk in (start as u32).min(to)..(end as u32).min(to) {
+            for chunk in start..end {
                 self.lost(chunk, budgets);
             }
-            position = (end as u32).min(to);
+            position = end;
         }
     }
 

@@ -1,28 +1,19 @@
 //! One job on its way out.
 
-use std::collections::BTreeMap;
-
-use laxity_interface::{Finish, GroupId, Span, Time};
+use laxity_interface::{GroupId, Span, Time};
 use smallvec::SmallVec;
 
 use super::{
-    Payload, Pool, SendRequest, SendRequestError, chunks::ChunkPool, messages::MessagePool,
+    Pool, SendRequest, SendRequestError,
+    cut::{check, cut},
+    last_word::Stopped,
 };
 use crate::{
     error::Progress,
     ids::JobId,
-    report::{DeliveryReport, Ended, GroupDelivery, Missing},
     slack::{Budget, Class, LaneKind, target_loss_rate},
-    wire::{Counts, GroupOpen, JobKind, JobOpen, Runs, varint},
+    wire::{Counts, Frame, GroupOpen, JobKind, JobOpen, varint},
 };
-
-/// What the receiver's last word says.
-#[derive(Clone, Debug)]
-pub(crate) struct Stopped {
-    received: SmallVec<[u64; 2]>,
-    /// Parts heard of, by numbering and start.
-    parts: BTreeMap<(u16, u64), Runs>,
-}
 
 /// A job being sent.
 #[derive(Debug)]
@@ -32,7 +23,9 @@ pub(crate) struct SendJob {
     /// The receiver confirmed the introduction.
     pub(crate) introduced: bool,
     /// The receiver asked to wait.
-    pub(crate) held: bool,
+    held: bool,
+    /// The receiver made room: an older request to wait that comes late means nothing any more.
+    released: Option<Time>,
     pub(crate) priority: u32,
     pub(crate) weight: f64,
     /// Bytes sent over weight: who has had less goes first among equals.
@@ -49,15 +42,22 @@ pub(crate) struct SendJob {
     pub(crate) limit: Option<Time>,
     pub(crate) class: Class,
     pub(crate) first_class: Option<Class>,
+    /// How often the introduction was repeated.
+    pub(crate) introductions: u64,
     /// The probe that is out, if everything was sent.
     pub(crate) probe: Option<u64>,
+    /// When to send one, if everything was sent.
+    pub(crate) probe_at: Option<Time>,
     pub(crate) rounds: u64,
+    /// Answers in a row that told of nothing new, what they told, and when to ask again.
+    pub(super) stale: (u32, u64),
+    pub(crate) ask_at: Time,
     pub(crate) stopped: Option<Stopped>,
     pub(crate) pieces_sent: u64,
     pub(crate) pieces_lost: u64,
     pub(crate) bytes_sent: u64,
     fractions: Vec<laxity_interface::Fraction>,
-    min_delivery_ids: Vec<GroupId>,
+    pub(super) ids: Vec<GroupId>,
 }
 
 /// What a connection tells a new job about its packets.
@@ -81,17 +81,15 @@ impl SendJob {
     ) -> Result<Self, SendRequestError> {
         check(request)?;
         let ids: Vec<GroupId> = request.groups.iter().map(|group| group.id).collect();
-        let built = match &request.payload {
-            Payload::Tensor { .. } => cut_tensor(id, request, room, start, &ids)?,
-            Payload::Messages { .. } => cut_messages(id, request, room, &ids)?,
-        };
+        let built = cut(id, request, room, start, &ids)?;
         let limit = request.time_limit.unwrap_or(default_limit);
         let groups = ids
             .iter()
-            .zip(&built.budgets)
-            .map(|(id, budget)| GroupOpen {
+            .enumerate()
+            .map(|(at, id)| GroupOpen {
                 id: *id,
-                counts: Counts { total: budget.total, required: budget.required },
+                counts: built.budgets[at].counts(),
+                ordered: built.lanes[at] == LaneKind::Exact,
             })
             .collect();
         let open = JobOpen {
@@ -105,11 +103,18 @@ impl SendJob {
             label: request.label.clone(),
         };
         let window_open = matches!(open.kind, JobKind::Messages { open_window: true, .. });
+        let mut introduction = Vec::new();
+        Frame::JobOpen(id, open.clone()).put(&mut introduction, room.frames);
+        if introduction.len() > room.frames {
+            // Only with a limit on pieces far above the default.
+            return Err(SendRequestError::Introduction(introduction.len()));
+        }
         Ok(Self {
             id,
             open,
             introduced: false,
             held: false,
+            released: None,
             priority: request.priority,
             weight: request.weight,
             served: 0.0,
@@ -123,14 +128,18 @@ impl SendJob {
             limit: Some(now + limit),
             class: Class::EXACT,
             first_class: None,
+            introductions: 0,
             probe: None,
+            probe_at: None,
             rounds: 0,
+            stale: (0, 0),
+            ask_at: Time::ZERO,
             stopped: None,
             pieces_sent: 0,
             pieces_lost: 0,
             bytes_sent: 0,
             fractions: request.groups.iter().map(|group| group.min_delivery).collect(),
-            min_delivery_ids: ids,
+            ids,
         })
     }
 
@@ -141,17 +150,19 @@ impl SendJob {
         size: u64,
         max_pieces: u64,
     ) -> Result<u64, SendRequestError> {
-        let at = self.min_delivery_ids.iter().position(|id| *id == group);
+        let at = self.ids.iter().position(|id| *id == group);
         let at = at.ok_or(SendRequestError::UnknownGroup(group))?;
-        let Pool::Messages(pool) = &mut self.pool else { return Err(SendRequestError::NotOpen) };
-        if !self.window_open {
+        let (Pool::Messages(pool), true) = (&mut self.pool, self.window_open) else {
             return Err(SendRequestError::NotOpen);
+        };
+        if let JobKind::Messages { max_message, .. } = self.open.kind
+            && size > max_message
+        {
+            return Err(SendRequestError::MessageTooLong { size, limit: max_message });
         }
-        if pool.pieces() >= max_pieces {
-            return Err(SendRequestError::TooLarge {
-                pieces: pool.pieces() + 1,
-                limit: max_pieces,
-            });
+        let pieces = pool.pieces() + size.div_ceil(u64::from(self.open.piece)).max(1);
+        if pieces > max_pieces {
+            return Err(SendRequestError::TooLarge { pieces, limit: max_pieces });
         }
         pool.push(at, size);
         let count = pool.counts().nth(at).unwrap_or(0);
@@ -180,8 +191,7 @@ impl SendJob {
 
     /// Counts for a Window frame.
     pub(crate) fn counts(&self) -> SmallVec<[Counts; 2]> {
-        let count = |b: &Budget| Counts { total: b.total, required: b.required };
-        self.budgets.iter().map(count).collect()
+        self.budgets.iter().map(Budget::counts).collect()
     }
 
     /// Whether a piece could leave on this lane.
@@ -196,8 +206,20 @@ impl SendJob {
         }
         let piece = self.pool.take(lane, &self.expected, &mut self.budgets)?;
         self.pieces_sent += 1;
-        self.probe = None;
+        (self.probe, self.probe_at) = (None, None);
         Some(piece)
+    }
+
+    /// The last chunk of a tensor, if it was never sent and has at most `room` bytes; and its lane.
+    pub(crate) fn take_last(&mut self, room: usize) -> Option<(u32, LaneKind)> {
+        let Pool::Chunks(pool) = &mut self.pool else { return None };
+        if self.stopped.is_some() || self.held {
+            return None;
+        }
+        let taken = pool.take_last(room)?;
+        self.pieces_sent += 1;
+        (self.probe, self.probe_at) = (None, None);
+        Some(taken)
     }
 
     /// Whether everything was sent that should be, so that it is time to ask what is missing.
@@ -214,9 +236,28 @@ impl SendJob {
         self.pool.acked(piece, &mut self.budgets);
     }
 
-    pub(crate) fn lost(&mut self, piece: u32) {
+    /// A piece got lost. False: a receiver without room dropped it, not the network; then it counts
+    /// as never sent, for the budget is there for the network's losses.
+    pub(crate) fn lost(&mut self, piece: u32, sent: Time) -> bool {
+        let refused = self.held || self.released.is_some_and(|at| sent <= at);
+        if refused {
+            self.pool.give_back(piece);
+            return false;
+        }
         self.pieces_lost += 1;
         self.pool.lost(piece, &mut self.budgets);
+        true
+    }
+
+    /// The receiver has no room yet.
+    pub(crate) fn hold(&mut self) {
+        self.held = self.released.is_none();
+    }
+
+    /// The receiver has room now.
+    pub(crate) fn release(&mut self, now: Time) {
+        (self.held, self.introduced) = (false, true);
+        self.released.get_or_insert(now);
     }
 
     /// Looks ahead at the end of a job: with nothing new to send, losses among what is on its way
@@ -235,50 +276,13 @@ impl SendJob {
 
     /// The job's own target loss rate.
     pub(crate) fn target_loss_rate(&self) -> f64 {
-        target_loss_rate(&self.budgets)
+        target_loss_rate(self.slack_budgets())
     }
 
     /// Budgets of the groups on the slack lane.
     pub(crate) fn slack_budgets(&self) -> impl Iterator<Item = &Budget> {
         let pairs = self.budgets.iter().zip(&self.lanes);
         pairs.filter(|(_, lane)| **lane == LaneKind::Slack).map(|(budget, _)| budget)
-    }
-
-    /// The receiver answers. Returns true when its last word is complete.
-    pub(crate) fn status(
-        &mut self,
-        (round, last, space): (u64, bool, u16),
-        received: SmallVec<[u64; 2]>,
-        runs: Runs,
-    ) -> bool {
-        if !last {
-            // An answer to an older probe speaks of what has been sent again since.
-            if self.probe == Some(round) {
-                self.pool.status(space, &runs, &mut self.budgets);
-                self.probe = None;
-            }
-            return false;
-        }
-        let stopped = self
-            .stopped
-            .get_or_insert_with(|| Stopped { received: received.clone(), parts: BTreeMap::new() });
-        stopped.received = received;
-        stopped.parts.insert((space, runs.from), runs);
-        self.heard_all()
-    }
-
-    fn heard_all(&self) -> bool {
-        let Some(stopped) = &self.stopped else { return false };
-        self.pool.spaces(&self.budgets).into_iter().enumerate().all(|(space, total)| {
-            let mut reach = 0;
-            while reach < total {
-                match stopped.parts.get(&(space as u16, reach)) {
-                    Some(part) if part.to > reach => reach = part.to,
-                    _ => return false,
-                }
-            }
-            true
-        })
     }
 
     /// How far the group got that is furthest from its goal.
@@ -291,63 +295,10 @@ impl SendJob {
             .map_or(0, |(at, _)| at);
         let budget = &self.budgets[worst];
         Progress {
-            group: self.min_delivery_ids[worst],
+            group: self.ids[worst],
             received: budget.acked,
             required: budget.required,
             total: budget.total,
-        }
-    }
-
-    /// What is known at the end.
-    pub(crate) fn report(&self, now: Time) -> DeliveryReport {
-        let empty = Stopped { received: SmallVec::new(), parts: BTreeMap::new() };
-        let stopped = self.stopped.as_ref().unwrap_or(&empty);
-        let groups: Vec<_> = self
-            .budgets
-            .iter()
-            .enumerate()
-            .map(|(at, budget)| GroupDelivery {
-                id: self.min_delivery_ids[at],
-                total: budget.total,
-                required: budget.required,
-                received: stopped.received.get(at).copied().unwrap_or(budget.acked),
-            })
-            .collect();
-        let missing_in = |space: u16| {
-            let parts = stopped.parts.range((space, 0)..=(space, u64::MAX));
-            parts.flat_map(|(_, runs)| runs.missing.iter().copied()).collect::<Vec<_>>()
-        };
-        let missing = match self.open.kind {
-            JobKind::Tensor { element, elements } => {
-                let per_chunk = u64::from(self.open.piece) / element.size() as u64;
-                Missing::Elements(to_elements(&missing_in(0), per_chunk, elements))
-            }
-            JobKind::Messages { .. } => Missing::Messages(
-                self.min_delivery_ids
-                    .iter()
-                    .enumerate()
-                    .map(|(at, id)| (*id, missing_in(at as u16)))
-                    .collect(),
-            ),
-        };
-        let ended = if missing.is_empty() {
-            Ended::Complete
-        } else if self.open.finish == Finish::Enough {
-            Ended::Enough
-        } else if self.deadline.is_some_and(|deadline| deadline <= now) {
-            Ended::Deadline
-        } else {
-            Ended::FirstPass
-        };
-        let pieces: u64 = self.pieces_sent.max(1);
-        DeliveryReport {
-            groups,
-            missing,
-            elapsed: now.since(self.started),
-            bytes: self.bytes_sent,
-            loss_rate: (self.pieces_lost as f64 / pieces as f64).min(1.0),
-            repeated: self.pool.repeats(),
-            ended,
         }
     }
 
@@ -358,196 +309,4 @@ impl SendJob {
             JobKind::Messages { .. } => 0,
         }
     }
-}
-
-/// Chunk ranges as element ranges.
-pub(crate) fn to_elements(chunks: &[(u64, u64)], per_chunk: u64, elements: u64) -> Vec<(u64, u64)> {
-    let mut ranges: Vec<(u64, u64)> = Vec::with_capacity(chunks.len());
-    for &(start, end) in chunks {
-        let range = (start * per_chunk, (end * per_chunk).min(elements));
-        match ranges.last_mut() {
-            Some(last) if last.1 == range.0 => last.1 = range.1,
-            _ => ranges.push(range),
-        }
-    }
-    ranges
-}
-
-struct Built {
-    kind: JobKind,
-    bytes: u64,
-    piece: usize,
-    budgets: Vec<Budget>,
-    lanes: Vec<LaneKind>,
-    pool: Pool,
-}
-
-fn check(request: &SendRequest) -> Result<(), SendRequestError> {
-    let groups = &request.groups;
-    if groups.is_empty() || groups.len() > 64 {
-        return Err(SendRequestError::Groups(groups.len()));
-    }
-    for (at, group) in groups.iter().enumerate() {
-        if groups[..at].iter().any(|other| other.id == group.id) {
-            return Err(SendRequestError::DuplicateGroup(group.id));
-        }
-    }
-    if request.label.len() > 256 {
-        return Err(SendRequestError::Label(request.label.len()));
-    }
-    if !(request.weight.is_finite() && request.weight > 0.0) {
-        return Err(SendRequestError::Weight(request.weight));
-    }
-    Ok(())
-}
-
-fn lanes_of(budgets: &[Budget]) -> Vec<LaneKind> {
-    let lane = |b: &Budget| if b.allowed() == 0 { LaneKind::Exact } else { LaneKind::Slack };
-    budgets.iter().map(lane).collect()
-}
-
-fn budgets_of(request: &SendRequest, totals: &[u64]) -> Vec<Budget> {
-    let pairs = request.groups.iter().zip(totals);
-    pairs
-        .map(|(group, &total)| Budget {
-            total,
-            required: group.min_delivery.of(total),
-            ..Budget::default()
-        })
-        .collect()
-}
-
-fn cut_tensor(
-    id: JobId,
-    request: &SendRequest,
-    room: Room,
-    start: u32,
-    ids: &[GroupId],
-) -> Result<Built, SendRequestError> {
-    let Payload::Tensor { element, elements, groups } = &request.payload else {
-        unreachable!("the caller looked");
-    };
-    let size = element.size() as u64;
-    let widest_group = ids.iter().map(|id| varint::width(u64::from(id.0))).max().unwrap_or(1);
-    let head = 1 + varint::width(id.0) + widest_group + varint::width(*elements);
-    let per_chunk = ((room.frames - head) as u64 / size).max(1);
-    let chunks = elements.div_ceil(per_chunk);
-    if chunks > room.max_pieces {
-        return Err(SendRequestError::TooLarge { pieces: chunks, limit: room.max_pieces });
-    }
-    let chunk_groups = assign_groups(request, groups, *elements, per_chunk)?;
-    let mut totals = vec![0; ids.len()];
-    match chunk_groups.is_empty() {
-        true => totals[0] = chunks,
-        false => chunk_groups.iter().for_each(|group| totals[usize::from(*group)] += 1),
-    }
-    let budgets = budgets_of(request, &totals);
-    let lanes = lanes_of(&budgets);
-    let spread = (request.finish == Finish::Enough, start);
-    let pool = ChunkPool::new(
-        (size, *elements, per_chunk),
-        chunk_groups,
-        ids.to_vec(),
-        lanes.clone(),
-        spread,
-    );
-    Ok(Built {
-        kind: JobKind::Tensor { element: *element, elements: *elements },
-        bytes: elements * size,
-        piece: (per_chunk * size) as usize,
-        budgets,
-        lanes,
-        pool: Pool::Chunks(pool),
-    })
-}
-
-/// The group of each chunk; nothing if all belong to the first.
-fn assign_groups(
-    request: &SendRequest,
-    ranges: &[(u64, GroupId)],
-    elements: u64,
-    per_chunk: u64,
-) -> Result<Vec<u8>, SendRequestError> {
-    if let Some(&(start, _)) = ranges.first().filter(|range| range.0 != 0) {
-        return Err(SendRequestError::Ranges(start));
-    }
-    if let Some(pair) = ranges.windows(2).find(|pair| pair[0].0 >= pair[1].0) {
-        return Err(SendRequestError::Ranges(pair[1].0));
-    }
-    let place = |id: GroupId| {
-        let at = request.groups.iter().position(|group| group.id == id);
-        at.map(|at| at as u8).ok_or(SendRequestError::UnknownGroup(id))
-    };
-    let places = ranges.iter().map(|range| place(range.1)).collect::<Result<Vec<_>, _>>()?;
-    if places.is_empty() || places.iter().all(|place| *place == 0) {
-        return Ok(Vec::new());
-    }
-    let strictness = |place: u8| request.groups[usize::from(place)].min_delivery.get();
-    let mut chunk_groups = Vec::with_capacity(elements.div_ceil(per_chunk) as usize);
-    let mut at = 0;
-    for chunk in 0..elements.div_ceil(per_chunk) {
-        let (first, end) = (chunk * per_chunk, ((chunk + 1) * per_chunk).min(elements));
-        while ranges.get(at + 1).is_some_and(|next| next.0 <= first) {
-            at += 1;
-        }
-        let touched = (at..ranges.len()).take_while(|i| *i == at || ranges[*i].0 < end);
-        let strictest = touched
-            .map(|i| places[i])
-            .max_by(|a, b| strictness(*a).total_cmp(&strictness(*b)))
-            .unwrap_or(0);
-        chunk_groups.push(strictest);
-    }
-    Ok(chunk_groups)
-}
-
-fn cut_messages(
-    id: JobId,
-    request: &SendRequest,
-    room: Room,
-    ids: &[GroupId],
-) -> Result<Built, SendRequestError> {
-    let Payload::Messages { sizes, estimate, max_message } = &request.payload else {
-        unreachable!("the caller looked");
-    };
-    if !estimate.is_empty() && estimate.len() != ids.len() {
-        let (groups, given) = (ids.len(), estimate.len());
-        return Err(SendRequestError::Estimate { groups, given });
-    }
-    // Kind, job, group, number, length, offset, length of the body: the longest a head can get.
-    let head = 1 + varint::width(id.0) + 3 + 4 + 8 + 8 + 4;
-    let piece = room.frames - head;
-    let places = sizes
-        .iter()
-        .map(|(group, _)| {
-            let at = ids.iter().position(|id| id == group);
-            at.ok_or(SendRequestError::UnknownGroup(*group))
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    let pieces: u64 = sizes.iter().map(|(_, size)| size.div_ceil(piece as u64).max(1)).sum();
-    let announced = estimate.iter().fold(0u64, |sum, count| sum.saturating_add(*count));
-    if pieces.max(announced) > room.max_pieces {
-        let pieces = pieces.max(announced);
-        return Err(SendRequestError::TooLarge { pieces, limit: room.max_pieces });
-    }
-    let mut totals = vec![0; ids.len()];
-    places.iter().for_each(|place| totals[*place] += 1);
-    for (total, guess) in totals.iter_mut().zip(estimate) {
-        *total = (*total).max(*guess);
-    }
-    let budgets = budgets_of(request, &totals);
-    let lanes = if estimate.is_empty() {
-        lanes_of(&budgets)
-    } else {
-        // An estimate may be off; what the group was promised is not.
-        let lane = |d: f64| if d >= 1.0 { LaneKind::Exact } else { LaneKind::Slack };
-        request.groups.iter().map(|group| lane(group.min_delivery.get())).collect()
-    };
-    let mut pool = MessagePool::new(piece as u64, request.order, ids.to_vec(), lanes.clone());
-    for (place, (_, size)) in places.into_iter().zip(sizes) {
-        pool.push(place, *size);
-    }
-    let largest = sizes.iter().map(|(_, size)| *size).max().unwrap_or(0).max(*max_message);
-    let bytes = pool.bytes();
-    let kind = JobKind::Messages { open_window: !estimate.is_empty(), max_message: largest };
-    Ok(Built { kind, bytes, piece, budgets, lanes, pool: Pool::Messages(pool) })
 }

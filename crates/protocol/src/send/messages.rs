@@ -242,6 +242,23 @@ impl MessagePool {
         }
     }
 
+    pub(crate) fn give_back(&mut self, piece: u32) {
+        if self.states[piece as usize] != PieceState::Out {
+            return;
+        }
+        let number = self.message_of(piece);
+        self.states[piece as usize] = PieceState::Fresh;
+        let message = &mut self.messages[number as usize];
+        message.cursor = 0;
+        let (group, damaged) = (usize::from(message.group), message.lost > 0);
+        self.out[group] -= 1;
+        // A damaged message waits until the budget needs it.
+        if !damaged {
+            let key = self.key(number);
+            self.ready[self.lanes[group] as usize].insert(key);
+        }
+    }
+
     pub(crate) fn status(&mut self, space: u16, runs: &Runs, budgets: &mut [Budget]) {
         let group = usize::from(space);
         let Some(known) = self.by_group.get(group).map(|messages| messages.len() as u64) else {

@@ -75,6 +75,11 @@ impl Pool {
         each!(self, pool => pool.lost(piece, budgets));
     }
 
+    /// A piece has to be sent as if for the first time.
+    pub(crate) fn give_back(&mut self, piece: u32) {
+        each!(self, pool => pool.give_back(piece));
+    }
+
     /// The receiver says what it has and has not.
     pub(crate) fn status(&mut self, space: u16, runs: &Runs, budgets: &mut [Budget]) {
         each!(self, pool => pool.status(space, runs, budgets));

@@ -131,6 +131,17 @@ pub enum SendRequestError {
         /// Packets a job may take.
         limit: u64,
     },
+    /// A window was opened for shorter messages.
+    #[error("a message of {size} bytes is over the {limit} bytes its window was opened for")]
+    MessageTooLong {
+        /// Its bytes.
+        size: u64,
+        /// The largest it may have.
+        limit: u64,
+    },
+    /// Groups and label do not fit one packet.
+    #[error("the job's groups and label take {0} bytes, more than a packet has; use fewer groups")]
+    Introduction(usize),
     /// The label is too long.
     #[error("a label has at most 256 bytes, not {0}")]
     Label(usize),

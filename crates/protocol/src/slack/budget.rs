@@ -1,5 +1,7 @@
 //! The loss budget of one group, in whole messages (equation 1 of the NetApprox paper).
 
+use crate::wire::Counts;
+
 /// What has become of a group's messages, as the sender knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Budget {
@@ -14,6 +16,11 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
+    /// For the wire.
+    pub(crate) fn counts(&self) -> Counts {
+        Counts { total: self.total, required: self.required }
+    }
+
     /// How many may be lost in all. A whole number: a group whose N is too small to spare one message
     /// is an exact group.
     pub(crate) fn allowed(&self) -> u64 {

@@ -4,7 +4,7 @@ use laxity_interface::GroupId;
 use smallvec::SmallVec;
 
 use super::{Ack, Counts, Cursor, DecodeError, JobOpen, Runs, job_open::MAX_GROUPS, varint};
-use crate::ids::JobId;
+use crate::{ids::JobId, report::Ended};
 
 /// The first byte of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,8 +90,8 @@ pub enum Frame<'a> {
         job: JobId,
         /// The probe this answers.
         round: u64,
-        /// Nothing more is wanted: this is the papers' Stop.
-        last: bool,
+        /// Nothing more is wanted, and why: this is the papers' Stop.
+        ended: Option<Ended>,
         /// Which group's numbering `runs` uses: its place in the introduction. Tensors use 0.
         space: u16,
         /// How many messages of each group arrived.
@@ -202,11 +202,11 @@ impl<'a> Frame<'a> {
                 put_job(out, FrameKind::Probe, *job);
                 varint::put(out, *round);
             }
-            Self::Status { job, round, last, space, received, runs } => {
+            Self::Status { job, round, ended, space, received, runs } => {
                 let base = out.len();
                 put_job(out, FrameKind::Status, *job);
                 varint::put(out, *round);
-                out.push(u8::from(*last));
+                out.push(ended.map_or(0, Ended::to_wire));
                 varint::put(out, u64::from(*space));
                 varint::put(out, received.len() as u64);
                 for count in received {
@@ -251,7 +251,10 @@ impl<'a> Frame<'a> {
     fn get_status(cursor: &mut Cursor<'a>) -> Result<Self, DecodeError> {
         let job = JobId(cursor.varint()?);
         let round = cursor.varint()?;
-        let last = cursor.u8()? != 0;
+        let ended = match cursor.u8()? {
+            0 => None,
+            code => Some(Ended::from_wire(code).ok_or(DecodeError::Value("status.ended"))?),
+        };
         let space = cursor.varint_u16("status.space")?;
         let count = cursor.varint()?;
         if count > MAX_GROUPS as u64 {
@@ -259,7 +262,7 @@ impl<'a> Frame<'a> {
         }
         let received =
             (0..count).map(|_| cursor.varint()).collect::<Result<SmallVec<[u64; 2]>, _>>()?;
-        Ok(Self::Status { job, round, last, space, received, runs: Runs::get(cursor)? })
+        Ok(Self::Status { job, round, ended, space, received, runs: Runs::get(cursor)? })
     }
 
     fn get_chunk(cursor: &mut Cursor<'a>) -> Result<Self, DecodeError> {

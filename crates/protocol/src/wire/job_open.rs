@@ -113,6 +113,8 @@ pub struct GroupOpen {
     pub id: GroupId,
     /// What is in it.
     pub counts: Counts,
+    /// Its messages are handed over in order: nothing of it may be lost.
+    pub ordered: bool,
 }
 
 /// The introduction of a job.
@@ -157,7 +159,7 @@ impl JobOpen {
         varint::put(out, self.limit_us);
         varint::put(out, self.groups.len() as u64);
         for group in &self.groups {
-            varint::put(out, u64::from(group.id.0));
+            varint::put(out, u64::from(group.id.0) << 1 | u64::from(group.ordered));
             varint::put(out, group.counts.total);
             varint::put(out, group.counts.required);
         }
@@ -199,12 +201,16 @@ impl JobOpen {
         }
         let mut groups: SmallVec<[GroupOpen; 2]> = SmallVec::new();
         for _ in 0..count {
-            let id = GroupId(cursor.varint_u16("open.group")?);
+            let first = cursor.varint()?;
+            let id = u16::try_from(first >> 1).map_err(|_| DecodeError::Value("open.group"))?;
+            let (id, ordered) = (GroupId(id), first & 1 != 0);
             let counts = Counts { total: cursor.varint()?, required: cursor.varint()? };
-            if counts.required > counts.total || groups.iter().any(|g| g.id == id) {
+            let lax = counts.required < counts.total;
+            let wrong = counts.required > counts.total || ordered && lax;
+            if wrong || groups.iter().any(|g| g.id == id) {
                 return Err(DecodeError::Value("open.group"));
             }
-            groups.push(GroupOpen { id, counts });
+            groups.push(GroupOpen { id, counts, ordered });
         }
         Ok(groups)
     }

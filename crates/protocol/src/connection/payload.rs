@@ -1,0 +1,192 @@
+//! Payload packets out: whose turn it is, and how many leave at once.
+
+use laxity_interface::{Ecn, Time};
+use rand_core::Rng;
+use smallvec::SmallVec;
+
+use super::{
+    Connection, Shared,
+    packets::{body_ref, put_frame},
+};
+use crate::{
+    ids::{JobId, SendId},
+    path::{Content, Control, Pacer},
+    send::{Pool, SendJob},
+    slack::{Class, LaneKind},
+    transmit::{Batch, MAX_BATCH, MAX_SEGMENTS, Memory, Transmit},
+    wire::DataHeader,
+};
+
+/// Payload shorter than this is copied into the packet: gathering costs more than it saves.
+const GATHER_FROM: usize = 512;
+/// A job's introduction is repeated with the data at most this often before it is confirmed, each time
+/// after this many packets: without it they are all for nothing.
+const INTRODUCTIONS: u64 = 3;
+const INTRODUCE_EVERY: u64 = 16;
+
+impl Connection {
+    /// A batch of payload packets of one job.
+    pub(super) fn transmit_payload<M: Memory>(
+        &mut self,
+        now: Time,
+        shared: &mut Shared,
+        memory: &M,
+        batch: &mut Batch,
+    ) -> Option<Transmit> {
+        self.open.as_ref()?;
+        for kind in LaneKind::ALL {
+            let lane = &self.lanes[kind as usize];
+            if lane.pacer.next() > now || !lane.has_room() {
+                continue;
+            }
+            let Some(job) = self.pick(kind) else { continue };
+            if let Some(transmit) = self.transmit_job(now, kind, job, shared, memory, batch) {
+                self.note_pause(kind);
+                return Some(transmit);
+            }
+        }
+        None
+    }
+
+    /// Tells the sampler if the lane has nothing more to send: what it measures next then says more
+    /// about the application than about the network.
+    pub(super) fn note_pause(&mut self, kind: LaneKind) {
+        if self.pick(kind).is_none() {
+            let lane = &mut self.lanes[kind as usize];
+            lane.sampler.on_app_limited(lane.in_flight);
+        }
+    }
+
+    /// Whose turn it is on a lane: strict priority, then earliest deadline, then least served.
+    pub(super) fn pick(&self, kind: LaneKind) -> Option<JobId> {
+        if let Some((job, _)) = self.lanes[kind as usize].stash
+            && self.sends.contains_key(&job)
+        {
+            return Some(job);
+        }
+        let eager = self.open.as_ref().map_or(0, |open| open.eager_bytes);
+        self.sends
+            .values()
+            .filter(|job| (job.introduced || job.bytes_sent < eager) && job.has(kind))
+            .min_by(|a, b| {
+                let key = |job: &SendJob| (job.priority, job.deadline.unwrap_or(Time::MAX));
+                key(a).cmp(&key(b)).then(a.served.total_cmp(&b.served))
+            })
+            .map(|job| job.id)
+    }
+
+    fn transmit_job<M: Memory>(
+        &mut self,
+        now: Time,
+        kind: LaneKind,
+        id: JobId,
+        shared: &mut Shared,
+        memory: &M,
+        batch: &mut Batch,
+    ) -> Option<Transmit> {
+        let packet = self.open.as_ref()?.max_datagram;
+        let lane = &self.lanes[kind as usize];
+        let rate = lane.controller.rate();
+        let room = lane.controller.window() - lane.in_flight;
+        let burst =
+            Pacer::burst(rate, self.rtt.smoothed(), packet as u64, lane.in_flight < packet as u64)
+                .min(room.max(1)) as usize;
+        let (mut segment, mut total, mut packets) = (0, 0, 0);
+        while packets < MAX_SEGMENTS && total + packet <= MAX_BATCH && total < burst {
+            let limit = if packets == 0 { packet } else { segment };
+            let Some(size) = self.put_payload(now, kind, id, limit, shared, memory, batch) else {
+                break;
+            };
+            if packets == 0 {
+                segment = size;
+            }
+            total += size;
+            packets += 1;
+            if size < segment {
+                break;
+            }
+        }
+        if packets == 0 {
+            return None;
+        }
+        let jitter = f64::from(shared.rng.next_u32()) / f64::from(u32::MAX);
+        self.lanes[kind as usize].pacer.sent(now, rate, total as u64, jitter);
+        let class = self.note_sent(id, total, kind);
+        Some(self.transmit(Ecn::Ect0, class, segment, total, Some(shared)))
+    }
+
+    /// Keeps a job's books after a batch; returns the class its packets travel in.
+    fn note_sent(&mut self, id: JobId, total: usize, kind: LaneKind) -> Class {
+        let Some(job) = self.sends.get_mut(&id) else { return Class::EXACT };
+        job.served += total as f64 / job.weight;
+        let class = if kind == LaneKind::Exact { Class::EXACT } else { job.class };
+        let due = (job.pieces_sent / INTRODUCE_EVERY).min(INTRODUCTIONS);
+        if !job.introduced && due > job.introductions {
+            job.introductions = due;
+            self.queue(Control::Open(id));
+        }
+        class
+    }
+
+    /// Writes one payload packet of at most `limit` bytes; returns its size.
+    #[expect(clippy::too_many_arguments, reason = "one packet needs all of them, once")]
+    fn put_payload<M: Memory>(
+        &mut self,
+        now: Time,
+        kind: LaneKind,
+        id: JobId,
+        limit: usize,
+        shared: &mut Shared,
+        memory: &M,
+        batch: &mut Batch,
+    ) -> Option<usize> {
+        let open = self.open.as_ref()?;
+        let (remote, encrypts, overhead) =
+            (open.remote, open.sealer.encrypts(), open.sealer.overhead());
+        let number = self.sent.next_number();
+        let from = batch.head.len();
+        let header = DataHeader { destination: remote, number: number as u32 };
+        batch.head.extend_from_slice(&header.encode());
+        let base = batch.head.len();
+        let mut contents: SmallVec<[Content; 1]> = SmallVec::new();
+        let mut gathered = None;
+        loop {
+            let lane = &mut self.lanes[kind as usize];
+            let stash = lane.stash.take_if(|(job, _)| *job == id);
+            let Some(job) = self.sends.get_mut(&id) else { break };
+            let Some(piece) = stash.map(|(_, piece)| piece).or_else(|| job.take(kind)) else {
+                break;
+            };
+            let body = job.pool.body(piece);
+            let mark = batch.head.len();
+            put_frame(&mut batch.head, id, job.index_width(), &body, &job.pool);
+            if batch.head.len() - from + body.bytes + overhead > limit {
+                batch.head.truncate(mark);
+                self.lanes[kind as usize].stash = Some((id, piece));
+                break;
+            }
+            job.bytes_sent += body.bytes as u64;
+            shared.stats.pieces_sent += 1;
+            contents.push(Content::Piece(id, piece));
+            let at = body_ref(SendId { peer: self.id, job: id }, &body);
+            if body.bytes >= GATHER_FROM && !encrypts {
+                gathered = Some(at);
+                break;
+            }
+            batch.head.extend_from_slice(memory.bytes(&at));
+            // Chunk frames have no length: they end the packet. So does a full one.
+            if matches!(job.pool, Pool::Chunks(_)) || batch.head.len() - from + 64 > limit {
+                break;
+            }
+        }
+        if batch.head.len() == base {
+            batch.head.truncate(from);
+            return None;
+        }
+        let payload = gathered.as_ref().map_or(&[][..], |at| memory.bytes(at));
+        let size = self.seal_gathered(number, from, gathered, payload, batch);
+        let stamp = self.lanes[kind as usize].sent(now, size as u64);
+        self.record(now, size, Some(kind), stamp, contents, true, shared);
+        Some(size)
+    }
+}

@@ -1,0 +1,154 @@
+//! How fast it is, in virtual time, against what a perfect sender would need.
+
+mod harness;
+
+use harness::{Action, Job, PathSpec, World, fraction};
+use laxity_interface::{Bytes, Finish, Rate, Span, Time};
+use laxity_protocol::{Config, ElementType, SendRequest};
+
+const GBIT: Rate = Rate::from_gbps(1);
+
+/// A long transfer over one path.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    bytes: u64,
+    min_delivery: f64,
+    loss: f64,
+    finish: Finish,
+}
+
+/// Mean, 99th percentile and maximum of completion over the ideal `size/rate`.
+#[derive(Clone, Copy, Debug)]
+struct Figures {
+    mean: f64,
+    p99: f64,
+    max: f64,
+    /// Packets sent over packets needed.
+    effort: f64,
+}
+
+fn figures(mut ratios: Vec<f64>, effort: f64) -> Figures {
+    ratios.sort_by(f64::total_cmp);
+    let at = ((ratios.len() as f64 * 0.99).ceil() as usize).clamp(1, ratios.len()) - 1;
+    let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+    let effort = effort / ratios.len() as f64;
+    Figures { mean, p99: ratios[at], max: ratios[ratios.len() - 1], effort }
+}
+
+fn tensor(bytes: u64, min_delivery: f64, finish: Finish) -> SendRequest {
+    let request = SendRequest::tensor(ElementType::F32, bytes / 4, fraction(min_delivery));
+    SendRequest { finish, ..request }
+}
+
+/// From the sender's command to the receiver's result, both ends being connected.
+fn elapsed(job: &Job) -> Span {
+    let ended = job.receiver.as_ref().expect("it ended").0;
+    ended.since(job.started.expect("it started"))
+}
+
+fn transfer(case: Case, seed: u64) -> (f64, f64) {
+    let config = Config { line_rate: None, ..Config::insecure() };
+    let mut world = World::new(format!("{case:?} seed {seed}"), seed, vec![config.clone(), config]);
+    world.keep_log = false;
+    let path = PathSpec::clean(Some(GBIT), Span::from_us(500), Bytes::from_kib(256));
+    for pair in [(0, 1), (1, 0)] {
+        world.link(&[pair], &path.clone().with_loss(case.loss), seed);
+    }
+    world.plan(Time::ZERO, Action::Connect(0, 1));
+    world.add(Job::new(0, 1, tensor(case.bytes, case.min_delivery, case.finish)));
+    world.finish(Time::ZERO + Span::from_secs(60));
+    let job = &world.jobs[0];
+    assert!(matches!(job.receiver, Some((_, Ok(_)))), "{job:?}");
+    let ideal = GBIT.time_for(Bytes::new(case.bytes)).as_secs_f64();
+    let effort = world.links[0].stats().sent as f64 / (case.bytes as f64 / 1430.0);
+    (elapsed(job).as_secs_f64() / ideal, effort)
+}
+
+fn measure(case: Case, seeds: u64) -> Figures {
+    let runs: Vec<_> = (0..seeds).map(|seed| transfer(case, seed)).collect();
+    let effort = runs.iter().map(|run| run.1).sum();
+    let figures = figures(runs.into_iter().map(|run| run.0).collect(), effort);
+    println!("{case:?} over {seeds} seeds: {figures:.4?}");
+    assert!(figures.effort < 1.05, "hardly a packet in vain, at most {}", figures.max);
+    figures
+}
+
+const MB: u64 = 1_000_000;
+
+fn lossy(finish: Finish) -> Case {
+    Case { bytes: 25 * MB, min_delivery: 0.95, loss: 0.01, finish }
+}
+
+fn check_transfers(seeds: u64) {
+    for finish in [Finish::FirstPass, Finish::Enough] {
+        assert!(measure(lossy(finish), seeds).p99 <= 1.15);
+    }
+    let exact = Case { min_delivery: 1.0, loss: 0.0, ..lossy(Finish::FirstPass) };
+    assert!(measure(exact, seeds).p99 <= 1.10);
+    let rough = Case { min_delivery: 0.9, loss: 0.03, ..lossy(Finish::FirstPass) };
+    assert!(measure(rough, seeds).p99 <= 1.15);
+    assert!(measure(Case { finish: Finish::Enough, ..rough }, seeds).p99 <= 1.15);
+    let hard = Case { min_delivery: 1.0, loss: 0.01, ..lossy(Finish::FirstPass) };
+    assert!(measure(hard, seeds).p99 <= 1.25, "a reliable job on the same path");
+}
+
+#[test]
+fn transfers_are_close_to_the_wire() {
+    check_transfers(8);
+}
+
+#[test]
+#[ignore = "takes a minute or two"]
+fn stress_transfers_are_close_to_the_wire() {
+    check_transfers(120);
+}
+
+/// Eight senders, one port with a small buffer: the last completion over the ideal.
+fn incast(senders: usize, bytes: u64, line_rate: Option<Rate>, seed: u64) -> (f64, f64) {
+    let config = Config { line_rate, ..Config::insecure() };
+    let configs = vec![config; senders + 1];
+    let mut world = World::new(format!("incast seed {seed}"), seed, configs);
+    world.keep_log = false;
+    let sink = senders;
+    let port = PathSpec::clean(Some(GBIT), Span::from_us(20), Bytes::from_kib(64));
+    let pairs: Vec<_> = (0..senders).map(|from| (from, sink)).collect();
+    world.link(&pairs, &port, seed);
+    let back: Vec<_> = (0..senders).map(|to| (sink, to)).collect();
+    world.link(&back, &port, seed);
+    for from in 0..senders {
+        world.plan(Time::ZERO, Action::Connect(from, sink));
+        let mut job = Job::new(from, sink, tensor(bytes, 0.95, Finish::FirstPass));
+        // All at once, a while after the handshakes.
+        job.at = Span::from_ms(5);
+        world.add(job);
+    }
+    world.finish(Time::ZERO + Span::from_secs(60));
+    let ended = world.jobs.iter().map(|job| job.receiver.as_ref().expect("it ended").0).max();
+    let started = world.jobs.iter().filter_map(|job| job.started).min();
+    let span = ended.expect("jobs").since(started.expect("jobs")).as_secs_f64();
+    let ideal = GBIT.time_for(Bytes::new(bytes * senders as u64)).as_secs_f64();
+    let effort = world.links[0].stats().sent as f64 / (bytes * senders as u64) as f64 * 1430.0;
+    (span / ideal, effort)
+}
+
+fn check_incast(seeds: u64) {
+    for line_rate in [None, Some(GBIT)] {
+        let runs: Vec<_> = (0..seeds).map(|seed| incast(8, MB, line_rate, seed)).collect();
+        let effort = runs.iter().map(|run| run.1).sum();
+        let figures = figures(runs.into_iter().map(|run| run.0).collect(), effort);
+        println!("incast 8 × 1 MB, line rate {line_rate:?}: {figures:.4?}");
+        assert!(figures.mean <= 1.3 && figures.max <= 1.5);
+        assert!(figures.effort <= 1.5);
+    }
+}
+
+#[test]
+fn incast_of_eight() {
+    check_incast(8);
+}
+
+#[test]
+#[ignore = "takes a minute"]
+fn stress_incast_of_eight() {
+    check_incast(100);
+}
