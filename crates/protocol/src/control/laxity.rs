@@ -50,8 +50,9 @@ pub struct Laxity {
     first: Rate,
     /// Best delivery rates by round, best first, newest last.
     best: VecDeque<(u64, f64)>,
-    /// Best delivery rate of the present round.
+    /// Best delivery rates of the present round and of the one before.
     newest: f64,
+    before: f64,
     round: u64,
     round_ends: u64,
     /// The delivery rate at which startup last grew, and for how many rounds it has not.
@@ -81,6 +82,7 @@ impl Laxity {
             first,
             best: VecDeque::new(),
             newest: 0.0,
+            before: 0.0,
             round: 0,
             round_ends: 0,
             plateau: (0.0, 0),
@@ -123,7 +125,7 @@ impl Laxity {
                 }
             }
         }
-        self.newest = 0.0;
+        (self.before, self.newest) = (self.newest, 0.0);
     }
 
     fn advance(&mut self, now: Time, in_flight: u64) {
@@ -212,11 +214,12 @@ impl Controller for Laxity {
         }
         let congested = queued || epoch.marked > 0 || self.senders > 1 || loss > COLLAPSE;
         if congested {
-            self.path_loss *= 0.75;
+            self.path_loss *= 0.95;
         } else {
             self.path_loss += (loss - self.path_loss) / 8.0;
         }
-        if loss <= epoch.target_loss_rate.max(NOISE) || !congested {
+        let own = loss - self.path_loss;
+        if own <= epoch.target_loss_rate.max(NOISE) || !congested {
             return;
         }
         self.reason = Reason::BeyondSlack { loss, target: epoch.target_loss_rate };
@@ -224,8 +227,9 @@ impl Controller for Laxity {
             self.phase = Phase::Drain;
         }
         // Believe what the path delivers now rather than what it once did, and a little less.
-        let now = if self.newest > 0.0 { self.newest } else { self.bandwidth() * 0.5 };
-        let lower = now.min(self.bandwidth()) * (1.0 - loss / 4.0).max(0.85);
+        let newest = self.newest.max(self.before);
+        let now = if newest > 0.0 { newest } else { self.bandwidth() * 0.5 };
+        let lower = now.min(self.bandwidth()) * (1.0 - own / 4.0).max(0.85);
         let minimum = per_rtt(self.packet, epoch.smoothed_rtt).as_bps() as f64;
         self.best.clear();
         self.best.push_back((self.round, lower.max(minimum)));
