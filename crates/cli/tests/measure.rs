@@ -47,8 +47,20 @@ fn demo_delivers_what_it_promises_and_draws_it() {
     let out = tempfile::tempdir().unwrap();
     let folder = out.path().to_str().unwrap();
     let report = report(&[
-        "demo", "--json", "--out", folder, "--size", "200KB", "--runs", "2", "--rate", "100Mbps",
-        "--loss", "0%,5%", "--min-delivery", "1,0.9",
+        "demo",
+        "--json",
+        "--out",
+        folder,
+        "--size",
+        "200KB",
+        "--runs",
+        "2",
+        "--rate",
+        "100Mbps",
+        "--loss",
+        "0%,5%",
+        "--min-delivery",
+        "1,0.9",
     ]);
     let rows = report["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 4);

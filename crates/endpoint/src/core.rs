@@ -352,7 +352,9 @@ impl Core {
 
     /// Takes a posted buffer back.
     pub(crate) fn unpost(&mut self, now: Time, ticket: u64) {
-        let Some(at) = self.posted.iter().position(|posted| posted.ticket == ticket) else { return };
+        let Some(at) = self.posted.iter().position(|posted| posted.ticket == ticket) else {
+            return;
+        };
         if let Some(id) = self.posted.remove(at).and_then(|posted| posted.job) {
             self.arrivals.remove(id);
             self.recvs.remove(&id);

@@ -347,7 +347,8 @@ impl Endpoint {
     fn take_offer(&self) -> Result<Option<Incoming>, RecvError> {
         for shard in &self.inner.shards {
             let now = shard.clock.now();
-            let (id, shut_down) = shard.command(true, |core| (core.take_offer(now), core.shut_down));
+            let (id, shut_down) =
+                shard.command(true, |core| (core.take_offer(now), core.shut_down));
             match id {
                 Some(id) => return Ok(Some(Incoming::new(shard.clone(), id))),
                 None if shut_down => return Err(RecvError::ShutDown),
@@ -394,11 +395,12 @@ impl Endpoint {
         });
         // Whatever happens, the buffer is taken back before this returns.
         let posted = PostGuard { shard, ticket };
-        let outcome = shard.wait(None, |core| match core.posted_outcome(shard.clock.now(), ticket) {
-            Some(outcome) => Poll::Ready(Some(outcome)),
-            None if core.shut_down => Poll::Ready(None),
-            None => Poll::Pending,
-        });
+        let outcome =
+            shard.wait(None, |core| match core.posted_outcome(shard.clock.now(), ticket) {
+                Some(outcome) => Poll::Ready(Some(outcome)),
+                None if core.shut_down => Poll::Ready(None),
+                None => Poll::Pending,
+            });
         drop(posted);
         outcome.flatten().ok_or(RecvError::ShutDown)?
     }

@@ -53,7 +53,9 @@ pub enum SendError {
     #[error("cannot find the address: {0}")]
     Resolve(#[from] io::Error),
     /// The name has addresses, none of which this socket can reach.
-    #[error("no address of the socket's kind: it is bound to {local}; bind to `[::]:0` for IPv4 and IPv6")]
+    #[error(
+        "no address of the socket's kind: it is bound to {local}; bind to `[::]:0` for IPv4 and IPv6"
+    )]
     NoAddress {
         /// What the socket is bound to.
         local: SocketAddr,

@@ -198,7 +198,8 @@ impl Incoming {
         let now = self.shard.clock.now();
         self.shard.command(true, |core| {
             let running = core.recvs.get(&self.id).is_some_and(|slot| !slot.is_over());
-            if running && core.arrivals.get_mut(self.id).is_none()
+            if running
+                && core.arrivals.get_mut(self.id).is_none()
                 && let Some(target) = target(&self.open)
             {
                 core.arrivals.set(self.id, &self.open, target);

@@ -69,7 +69,8 @@ impl Peer {
             if core.shut_down {
                 return Err(SendError::ShutDown);
             }
-            if let Some(PeerState::Failed(error)) = core.peers.get(&self.id).map(|slot| slot.state) {
+            if let Some(PeerState::Failed(error)) = core.peers.get(&self.id).map(|slot| slot.state)
+            {
                 return Err(error.into());
             }
             let id = core.protocol.send(self.shard.clock.now(), self.id, &job.request)?;
@@ -222,4 +223,3 @@ impl Drop for SendHandle {
         }
     }
 }
-

@@ -115,7 +115,10 @@ impl Shard {
             if core.driver == Driver::Caller || !self.callers_drive {
                 core.sleepers += 1;
                 let time = left().unwrap_or(MAX_SLEEP).min(MAX_SLEEP);
-                core = self.changed.wait_timeout(core, time).map_or_else(|e| e.into_inner().0, |w| w.0);
+                core = self
+                    .changed
+                    .wait_timeout(core, time)
+                    .map_or_else(|e| e.into_inner().0, |w| w.0);
                 core.sleepers -= 1;
                 continue;
             }

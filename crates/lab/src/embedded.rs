@@ -12,8 +12,8 @@ use std::{
 };
 
 use laxity_endpoint::udp::{
-    BindError, Interest, RecvBuffers, Socket, SocketOptions, Transmission, Waker, tighten_timer_slack,
-    wait,
+    BindError, Interest, RecvBuffers, Socket, SocketOptions, Transmission, Waker,
+    tighten_timer_slack, wait,
 };
 use laxity_interface::{Bytes, Span, Time};
 use laxity_link::{Link, LinkStats, PacketInfo};
@@ -210,7 +210,8 @@ impl Relay {
         }
         // Packets come in on either side; the client's is the busy one, the server's answers are
         // looked at at least this often.
-        let time = if next.is_some() { time.min(SPIN * 2) } else { time.min(Duration::from_micros(500)) };
+        let time =
+            if next.is_some() { time.min(SPIN * 2) } else { time.min(Duration::from_micros(500)) };
         let _ = wait(&self.sides[0].socket, Interest::Read, Some(waker), Some(time));
     }
 

@@ -32,10 +32,7 @@ pub fn fraction(value: f64) -> Fraction {
 }
 
 /// Runs `work` in a thread, and fails the test instead of hanging if it takes too long.
-pub fn within<T: Send + 'static>(
-    seconds: u64,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> T {
+pub fn within<T: Send + 'static>(seconds: u64, work: impl FnOnce() -> T + Send + 'static) -> T {
     let (tell, told) = std::sync::mpsc::channel();
     let thread: JoinHandle<()> = std::thread::spawn(move || drop(tell.send(work())));
     match told.recv_timeout(Duration::from_secs(seconds)) {

@@ -51,7 +51,7 @@ impl Connection {
             let Some(control) = self.control.pop_front() else { break };
             let mark = batch.head.len();
             let left = room - (mark - base);
-            if !self.put_control(control, left, mark == base, &mut batch.head) {
+            if !self.put_control(now, control, left, mark == base, &mut batch.head) {
                 continue;
             }
             if batch.head.len() - base > room {
@@ -147,11 +147,13 @@ impl Connection {
     /// Writes one control frame; false if it no longer means anything.
     fn put_control(
         &mut self,
+        now: Time,
         control: Control,
         room: usize,
         alone: bool,
         out: &mut Vec<u8>,
     ) -> bool {
+        let rtt = self.rtt.smoothed();
         let frame = match control {
             Control::Open(job) => match self.sends.get(&job) {
                 Some(found) => Frame::JobOpen(job, found.open.clone()),
@@ -165,8 +167,7 @@ impl Connection {
             },
             Control::Probe(job) => match self.sends.get_mut(&job) {
                 Some(found) if found.wants_probe() || found.probe.is_some() => {
-                    let round = found.probe.unwrap_or(found.rounds + 1);
-                    (found.probe, found.rounds) = (Some(round), round);
+                    let round = found.ask(now, rtt);
                     Frame::Probe { job, round }
                 }
                 _ => return false,

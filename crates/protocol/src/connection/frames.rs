@@ -36,8 +36,7 @@ impl Connection {
                 let Some(found) = self.sends.get_mut(&job) else { return Taken::Yes };
                 // A peer that answers knows the job.
                 found.introduced = true;
-                let clock = (now, self.rtt.smoothed());
-                if found.status(clock, (round, ended, space), received, runs) {
+                if found.status((round, ended, space), received, runs) {
                     self.finish_send(now, job, shared);
                 }
             }

@@ -22,6 +22,8 @@ const STARTUP_GAIN: f64 = 2.885;
 const DRAIN_GAIN: f64 = 1.0 / STARTUP_GAIN;
 /// One round trip of probing, one of making up for it, six of calm.
 const CYCLE: [f64; 8] = [1.25, 0.8, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// A probe has found more if the bandwidth grew by this.
+const FOUND: f64 = 1.15;
 /// Rounds a delivery rate is remembered.
 const MEMORY: u64 = 10;
 /// Losses below this say nothing about congestion.
@@ -32,6 +34,12 @@ const COLLAPSE: f64 = 0.5;
 const JITTER: Span = Span::from_us(50);
 /// Acknowledgements come late and in bunches: so much more may be on the way.
 const SLOP: Span = Span::from_us(300);
+/// Round trips that are longer than the shortest for reasons other than our own queue (a busy host)
+/// must not bind the window; so much of that is allowed for.
+const HOST_DELAY: Span = Span::from_ms(10);
+/// Rounds that the queue of the startup is given to empty, whatever the bytes on the way say: where the
+/// host delays packets they never come down.
+const DRAIN_ROUNDS: u64 = 2;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
@@ -58,6 +66,11 @@ pub struct Laxity {
     /// The delivery rate at which startup last grew, and for how many rounds it has not.
     plateau: (f64, u32),
     min_rtt: Span,
+    smoothed_rtt: Span,
+    /// The bandwidth before the latest probe.
+    probe_base: f64,
+    /// The round in which draining began.
+    drain_began: u64,
     cycle: (usize, Time),
     mark_share: f64,
     /// Shortest round trip of the epoch.
@@ -87,6 +100,9 @@ impl Laxity {
             round_ends: 0,
             plateau: (0.0, 0),
             min_rtt: start.rtt,
+            smoothed_rtt: start.rtt,
+            probe_base: f64::INFINITY,
+            drain_began: 0,
             cycle: (2, Time::ZERO),
             mark_share: 0.0,
             epoch_rtt: None,
@@ -121,20 +137,32 @@ impl Laxity {
             } else {
                 self.plateau = (grown, stuck + 1);
                 if stuck + 1 >= 3 {
-                    self.phase = Phase::Drain;
+                    self.drain();
                 }
             }
         }
         (self.before, self.newest) = (self.newest, 0.0);
     }
 
+    fn drain(&mut self) {
+        (self.phase, self.drain_began) = (Phase::Drain, self.round);
+    }
+
     fn advance(&mut self, now: Time, in_flight: u64) {
-        if self.phase == Phase::Drain && in_flight <= self.pipe(self.min_rtt) {
+        let drained =
+            in_flight <= self.pipe(self.min_rtt) || self.round >= self.drain_began + DRAIN_ROUNDS;
+        if self.phase == Phase::Drain && drained {
             self.phase = Phase::Cruise;
             self.cycle = (2, now);
         }
-        if self.phase == Phase::Cruise && now.since(self.cycle.1) > self.min_rtt {
-            self.cycle = ((self.cycle.0 + 1) % CYCLE.len(), now);
+        if self.phase == Phase::Cruise && now.since(self.cycle.1) > self.smoothed_rtt {
+            // A probe that found more is followed by another: the path may have much more.
+            let found = self.cycle.0 == 1 && self.bandwidth() > self.probe_base * FOUND;
+            let next = if found { 0 } else { (self.cycle.0 + 1) % CYCLE.len() };
+            if next == 0 {
+                self.probe_base = self.bandwidth();
+            }
+            self.cycle = (next, now);
         }
         self.reason = match self.phase {
             Phase::Startup => Reason::Startup,
@@ -178,7 +206,7 @@ impl Laxity {
 
 impl Controller for Laxity {
     fn on_ack(&mut self, now: Time, ack: &AckSample) {
-        self.min_rtt = ack.min_rtt;
+        (self.min_rtt, self.smoothed_rtt) = (ack.min_rtt, ack.smoothed_rtt);
         self.epoch_rtt = Some(self.epoch_rtt.map_or(ack.latest_rtt, |rtt| rtt.min(ack.latest_rtt)));
         if let Some(rate) = ack.delivery {
             let rate = rate.as_bps() as f64;
@@ -204,7 +232,7 @@ impl Controller for Laxity {
             let share = epoch.marked as f64 / epoch.acked as f64;
             self.mark_share += (share.min(1.0) - self.mark_share) / 16.0;
             if self.phase == Phase::Startup && share > 0.5 {
-                self.phase = Phase::Drain;
+                self.drain();
             }
         }
         let queued = self.sees_queue();
@@ -219,12 +247,15 @@ impl Controller for Laxity {
             self.path_loss += (loss - self.path_loss) / 8.0;
         }
         let own = loss - self.path_loss;
-        if own <= epoch.target_loss_rate.max(NOISE) || !congested {
+        let packets = (epoch.acked + epoch.lost) as f64;
+        let affordable = epoch.target_loss_rate.max(NOISE) * packets;
+        // Few packets lose a large part of themselves by chance: two standard deviations and two.
+        if !congested || own * packets <= affordable + 2.0 * affordable.sqrt() + 2.0 {
             return;
         }
         self.reason = Reason::BeyondSlack { loss, target: epoch.target_loss_rate };
         if self.phase == Phase::Startup {
-            self.phase = Phase::Drain;
+            self.drain();
         }
         // Believe what the path delivers now rather than what it once did, and a little less.
         let newest = self.newest.max(self.before);
@@ -243,9 +274,14 @@ impl Controller for Laxity {
     }
 
     fn window(&self) -> u64 {
-        let rounds = if self.phase == Phase::Startup { STARTUP_GAIN } else { 2.0 };
-        let span = self.min_rtt.mul_f64(rounds) + SLOP;
-        self.pipe(span).max(10 * self.packet)
+        // Twice what the path holds; while doubling as much as doubling needs.
+        let (ideal, real) = match self.phase {
+            Phase::Startup => (STARTUP_GAIN, STARTUP_GAIN),
+            Phase::Drain | Phase::Cruise => (2.0, 1.25),
+        };
+        let span = self.min_rtt.mul_f64(ideal) + SLOP;
+        let observed = self.smoothed_rtt.mul_f64(real).min(span + HOST_DELAY);
+        self.pipe(span.max(observed)).max(10 * self.packet)
     }
 
     fn reason(&self) -> Reason {

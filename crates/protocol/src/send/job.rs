@@ -48,13 +48,14 @@ pub(crate) struct SendJob {
     pub(crate) probe: Option<u64>,
     /// When to send one, if everything was sent.
     pub(crate) probe_at: Option<Time>,
-    pub(crate) rounds: u64,
-    /// Answers in a row that told of nothing new, what they told, and when to ask again.
+    pub(super) rounds: u64,
+    /// Questions in a row before which nothing new had arrived, what had, and when to ask again.
     pub(super) stale: (u32, u64),
     pub(crate) ask_at: Time,
     pub(crate) stopped: Option<Stopped>,
     pub(crate) pieces_sent: u64,
     pub(crate) pieces_lost: u64,
+    pub(super) pieces_acked: u64,
     pub(crate) bytes_sent: u64,
     fractions: Vec<laxity_interface::Fraction>,
     pub(super) ids: Vec<GroupId>,
@@ -137,6 +138,7 @@ impl SendJob {
             stopped: None,
             pieces_sent: 0,
             pieces_lost: 0,
+            pieces_acked: 0,
             bytes_sent: 0,
             fractions: request.groups.iter().map(|group| group.min_delivery).collect(),
             ids,
@@ -233,6 +235,7 @@ impl SendJob {
     }
 
     pub(crate) fn acked(&mut self, piece: u32) {
+        self.pieces_acked += 1;
         self.pool.acked(piece, &mut self.budgets);
     }
 

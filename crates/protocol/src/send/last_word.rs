@@ -31,7 +31,6 @@ impl SendJob {
     /// The receiver answers. Returns true when its last word is complete.
     pub(crate) fn status(
         &mut self,
-        (now, rtt): (Time, Span),
         (round, ended, space): (u64, Option<Ended>, u16),
         received: SmallVec<[u64; 2]>,
         runs: Runs,
@@ -41,7 +40,6 @@ impl SendJob {
             if self.probe == Some(round) {
                 self.pool.status(space, &runs, &mut self.budgets);
                 (self.probe, self.probe_at) = (None, None);
-                self.slow_down(now, rtt, received.iter().sum());
             }
             return false;
         };
@@ -60,15 +58,24 @@ impl SendJob {
         self.heard_all(&spaces)
     }
 
-    /// Asking again and again at the pace of the path would only keep it busy: where nothing new
-    /// arrives, the pauses grow.
-    fn slow_down(&mut self, now: Time, rtt: Span, arrived: u64) {
+    /// The next question: a new one, or the one that is out again.
+    ///
+    /// Asking at the pace of the path would only keep it busy where nothing new arrives: there the
+    /// pauses grow.
+    pub(crate) fn ask(&mut self, now: Time, rtt: Span) -> u64 {
+        if let Some(round) = self.probe {
+            return round;
+        }
         let (rounds, before) = self.stale;
-        self.stale = if arrived > before { (0, arrived) } else { (rounds + 1, before) };
+        let news = self.pieces_acked > before;
+        self.stale = if news { (0, self.pieces_acked) } else { (rounds + 1, before) };
         if self.stale.0 > PATIENT_ROUNDS {
             let doublings = (self.stale.0 - PATIENT_ROUNDS).min(4);
             self.ask_at = now + (rtt * (1 << doublings)).min(MAX_PAUSE.max(rtt));
         }
+        self.rounds += 1;
+        self.probe = Some(self.rounds);
+        self.rounds
     }
 
     fn heard_all(&self, spaces: &[u64]) -> bool {

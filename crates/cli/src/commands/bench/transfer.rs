@@ -149,9 +149,7 @@ fn connect(args: &TransferArgs, scheme: Scheme, addresses: &Addresses) -> Result
         laxity::Sender::connect(to, keyed, args.min_delivery, args.max_datagram).map(Sender::Laxity)
     };
     match scheme {
-        Scheme::Tcp => {
-            Ok(Sender::Tcp(tcp::Sender::connect(addresses.tcp, &args.tcp_control)?))
-        }
+        Scheme::Tcp => Ok(Sender::Tcp(tcp::Sender::connect(addresses.tcp, &args.tcp_control)?)),
         Scheme::Laxity => laxity(addresses.keyed, true),
         Scheme::LaxityInsecure => laxity(addresses.insecure, false),
     }
@@ -220,7 +218,8 @@ fn summary(report: &Report, sizes: &[Bytes]) -> String {
     for size in sizes {
         let tcp = (find("tcp", size.get(), "goodput_gbps"), find("tcp", size.get(), "p50_us"));
         for scheme in ["laxity", "laxity-insecure"] {
-            let own = (find(scheme, size.get(), "goodput_gbps"), find(scheme, size.get(), "p50_us"));
+            let own =
+                (find(scheme, size.get(), "goodput_gbps"), find(scheme, size.get(), "p50_us"));
             if let ((Some(base), Some(base_us)), (Some(own), Some(own_us))) = (tcp, own) {
                 text += &format!(
                     "{size} by {scheme}: {:.2} of TCP's goodput, {:.2} times its median latency\n",

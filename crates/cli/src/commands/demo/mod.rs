@@ -87,14 +87,14 @@ pub(crate) fn run(args: &DemoArgs) -> Result<()> {
     std::fs::write(&page, html(args, &report, &chart))
         .with_context(|| format!("cannot write {}", page.display()))?;
     let shown = [
-            "loss_percent",
-            "min_delivery",
-            "mean_ms",
-            "p99_ms",
-            "over_size_by_rate",
-            "delivered_mean",
-            "delivered_min",
-        ];
+        "loss_percent",
+        "min_delivery",
+        "mean_ms",
+        "p99_ms",
+        "over_size_by_rate",
+        "delivered_mean",
+        "delivered_min",
+    ];
     output::emit(&report, args.json, To::Stdout, &shown)?;
     if args.json {
         return Ok(());
@@ -119,9 +119,10 @@ impl DemoArgs {
 fn measure(args: &DemoArgs, elements: usize) -> Result<Vec<Cell>> {
     let bars = MultiProgress::new();
     let total = args.loss.len() * args.min_delivery.len() * args.runs;
-    let bar = bars.add(ProgressBar::new(total as u64).with_style(style(
-        "{msg:28} [{bar:40}] {pos}/{len} transfers, {eta} left",
-    )));
+    let bar = bars.add(
+        ProgressBar::new(total as u64)
+            .with_style(style("{msg:28} [{bar:40}] {pos}/{len} transfers, {eta} left")),
+    );
     let each = bars.add(ProgressBar::new(100).with_style(style("{msg:28} [{bar:40}] {percent}%")));
     let mut cells = Vec::new();
     for (at, loss) in args.loss.iter().enumerate() {

@@ -15,9 +15,12 @@ pub(super) fn chart(args: &DemoArgs, cells: &[Cell]) -> String {
             "{} through {} with {} round trip, mean of {} transfers",
             args.size, args.rate, args.rtt, args.runs
         ))
-        .categories(args.loss.iter().map(|loss| format!("{:.4}", loss.get() * 100.0)).map(|text| {
-            format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
-        }))
+        .categories(
+            args.loss
+                .iter()
+                .map(|loss| format!("{:.4}", loss.get() * 100.0))
+                .map(|text| format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))),
+        )
         .x_caption("packets lost by the link")
         .y(Axis::linear("completion time, size / rate = 1"))
         .reference(1.0, "size / rate");

@@ -82,11 +82,7 @@ fn value(at: usize) -> f32 {
     (at % 8191 + 1) as f32
 }
 
-fn receive(
-    endpoint: &Endpoint,
-    elements: usize,
-    tell: &mpsc::Sender<Result<DeliveryReport>>,
-) {
+fn receive(endpoint: &Endpoint, elements: usize, tell: &mpsc::Sender<Result<DeliveryReport>>) {
     let mut buffer = vec![0f32; elements];
     loop {
         buffer.fill(0.0);
