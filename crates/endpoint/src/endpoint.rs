@@ -68,7 +68,7 @@ impl Builder {
     }
 
     /// The largest datagram, in bytes of UDP payload. Default: what the route to a peer carries, at
-    /// most 16 KiB.
+    /// most 16,376.
     pub fn max_datagram(mut self, bytes: u16) -> Self {
         self.max_datagram = Some(bytes);
         self
@@ -189,8 +189,11 @@ struct Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        let deadline = Instant::now() + LINGER;
         for shard in &self.shards {
-            shard.linger(LINGER);
+            shard.linger(deadline);
+        }
+        for shard in &self.shards {
             shard.shut_down();
         }
         self.inbox.ring();
@@ -378,7 +381,8 @@ impl Endpoint {
     /// Receives the next tensor of this element type straight into `buffer`, which may be longer than
     /// the tensor. The buffer is offered before the job comes, so no byte is copied twice and large
     /// jobs need no extra round trip. What is missing keeps the buffer's old content. If the next job
-    /// does not fit, that is an error and the job stays on offer for [`accept`](Self::accept).
+    /// does not fit, that is an error; with one I/O thread the job then stays on offer for
+    /// [`accept`](Self::accept), with several it is refused.
     pub fn recv_into<T: Element>(&self, buffer: &mut [T]) -> Result<DeliveryReport, RecvError> {
         let [shard] = &self.inner.shards[..] else {
             return self.accept()?.receive_into(buffer);

@@ -97,7 +97,7 @@ impl Incoming {
         &self.open
     }
 
-    /// Its sender's address; `None` if the sender was gone before anybody looked.
+    /// Its sender's address; `None` if the sender was gone the moment it offered the job.
     pub fn from(&self) -> Option<SocketAddr> {
         self.from
     }

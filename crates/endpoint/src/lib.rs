@@ -7,7 +7,7 @@
 //! asynchronous calls, any runtime.
 //!
 //! **What it is not.** No protocol decisions: those are `laxity-protocol`'s, the same code that the
-//! simulators run. No collectives, no controller: see `laxity-fabric`.
+//! simulators run. No collectives and no cluster controller.
 //!
 //! ```
 //! use laxity_endpoint::{Endpoint, Fraction, Key, Outgoing};

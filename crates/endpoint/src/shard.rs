@@ -17,11 +17,9 @@ use crate::{
     clock::Clock,
     core::{Core, Driver},
     inbox::Inbox,
-    udp::{Interest, RecvBuffers, Socket, Waker, tighten_timer_slack, wait},
+    udp::{Interest, RecvBuffers, Socket, Spin, Waker, tighten_timer_slack, wait},
 };
 
-/// How long a driver looks for packets before it sleeps.
-const SPIN: Duration = Duration::from_micros(50);
 /// How long the I/O thread leaves the seat to callers before it looks again.
 const STAND_BY: Duration = Duration::from_micros(500);
 /// Longest sleep: bounds what a missed wake-up could cost.
@@ -141,17 +139,17 @@ impl Shard {
         deadline: Option<Instant>,
         poll: &mut impl FnMut(&mut Core) -> Poll<T>,
     ) -> Option<T> {
-        let mut last = Instant::now();
+        let mut spin = Spin::default();
         loop {
             let moved = self.step(|core| poll(core));
             match moved {
                 Step::Done(value) => return Some(value),
-                Step::Moved => last = Instant::now(),
+                Step::Moved => spin.moved(),
                 Step::Still => {
                     if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                         return None;
                     }
-                    self.rest(last, deadline);
+                    self.rest(&mut spin, deadline);
                 }
             }
         }
@@ -183,7 +181,7 @@ impl Shard {
     }
 
     /// Spins a little, then sleeps until a packet, a command or a timer.
-    fn rest(&self, last: Instant, deadline: Option<Instant>) {
+    fn rest(&self, spin: &mut Spin, deadline: Option<Instant>) {
         let (next, blocked) = {
             let mut core = self.lock();
             let next = core.protocol.poll_timeout();
@@ -194,9 +192,7 @@ impl Shard {
         if let Some(deadline) = deadline {
             time = time.min(deadline.saturating_duration_since(Instant::now()));
         }
-        // Sleeping shorter than the cost of it is spinning by other means.
-        if last.elapsed() < SPIN || time < SPIN {
-            std::thread::yield_now();
+        if spin.spins(time) {
             return;
         }
         let interest = if blocked { Interest::ReadWrite } else { Interest::Read };
@@ -212,7 +208,7 @@ impl Shard {
     pub(crate) fn run(&self) {
         // Without it the kernel adds 50 µs to every sleep; with an old kernel we live with that.
         let _ = tighten_timer_slack();
-        let mut last = Instant::now();
+        let mut spin = Spin::default();
         loop {
             {
                 let mut core = self.lock();
@@ -228,15 +224,14 @@ impl Shard {
                 core.driver = Driver::Thread;
             }
             match self.step(|_| Poll::<()>::Pending) {
-                Step::Moved => last = Instant::now(),
-                Step::Still | Step::Done(()) => self.rest(last, None),
+                Step::Moved => spin.moved(),
+                Step::Still | Step::Done(()) => self.rest(&mut spin, None),
             }
         }
     }
 
-    /// Waits until peers have confirmed how their jobs ended, but not longer than `patience`.
-    pub(crate) fn linger(&self, patience: Duration) {
-        let deadline = Instant::now() + patience;
+    /// Waits until peers have confirmed how their jobs ended, but not beyond `deadline`.
+    pub(crate) fn linger(&self, deadline: Instant) {
         while Instant::now() < deadline {
             let owed = {
                 let core = self.lock();

@@ -12,7 +12,7 @@ use std::{
 };
 
 use laxity_endpoint::udp::{
-    BindError, Interest, RecvBuffers, Socket, SocketOptions, Transmission, Waker,
+    BindError, Interest, RecvBuffers, Socket, SocketOptions, Spin, Transmission, Waker,
     tighten_timer_slack, wait,
 };
 use laxity_interface::{Bytes, Span, Time};
@@ -20,8 +20,8 @@ use laxity_link::{Link, LinkStats, PacketInfo};
 
 use crate::path::Path;
 
-/// Closer than this, waiting is done by spinning: a sleep would end too late.
-const SPIN: Duration = Duration::from_micros(60);
+/// How often the server's answers are looked at while something is on the way.
+const LOOK: Duration = Duration::from_micros(120);
 /// How often the totals are brought up to date.
 const PUBLISH: Duration = Duration::from_millis(5);
 /// Longest sleep while nothing is on the way.
@@ -135,19 +135,19 @@ impl Relay {
     fn run(&mut self, stop: &AtomicBool, waker: &Waker) {
         // An old kernel sleeps a little longer; the link is then a little late.
         let _ = tighten_timer_slack();
-        let mut last = Instant::now();
-        let mut published = last;
+        let mut spin = Spin::default();
+        let mut published = Instant::now();
         while !stop.load(Ordering::Relaxed) {
             let moved = self.take_in(0) | self.take_in(1);
             let sent = self.give_out(0) | self.give_out(1);
             if moved || sent {
-                last = Instant::now();
-                if last.duration_since(published) > PUBLISH {
-                    published = last;
+                spin.moved();
+                if published.elapsed() > PUBLISH {
+                    published = Instant::now();
                     self.publish();
                 }
             } else {
-                self.rest(waker, last.elapsed() < SPIN);
+                self.rest(waker, &mut spin);
             }
         }
         self.publish();
@@ -201,17 +201,15 @@ impl Relay {
         }
     }
 
-    fn rest(&self, waker: &Waker, busy: bool) {
+    fn rest(&self, waker: &Waker, spin: &mut Spin) {
         let next = self.sides.iter().filter_map(|side| side.link.poll_timeout()).min();
         let time = next.map_or(IDLE, |next| next.since(self.now()).to_std()).min(IDLE);
-        if busy || time < SPIN {
-            std::thread::yield_now();
+        if spin.spins(time) {
             return;
         }
         // Packets come in on either side; the client's is the busy one, the server's answers are
         // looked at at least this often.
-        let time =
-            if next.is_some() { time.min(SPIN * 2) } else { time.min(Duration::from_micros(500)) };
+        let time = if next.is_some() { time.min(LOOK) } else { time.min(LOOK * 4) };
         let _ = wait(&self.sides[0].socket, Interest::Read, Some(waker), Some(time));
     }
 

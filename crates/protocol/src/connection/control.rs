@@ -87,6 +87,8 @@ impl Connection {
         if let Some(job) = opened {
             lane = self.fill_up(job, base + room, memory, &mut batch.head, &mut contents);
         }
+        let pieces = contents.iter().filter(|content| matches!(content, Content::Piece(..)));
+        shared.stats.pieces_sent += pieces.count() as u64;
         let tracked = !contents.is_empty();
         let size = self.seal(number, 0, &[], batch);
         let stamp = lane.map(|lane| self.lanes[lane as usize].sent(now, size as u64));

@@ -42,7 +42,7 @@ pub(crate) struct TransferArgs {
     /// TCP's congestion control.
     #[arg(long, default_value = "cubic")]
     tcp_control: String,
-    /// Laxity's largest datagram in bytes. Default: what the route carries, at most 16 KiB.
+    /// Laxity's largest datagram in bytes. Default: what the route carries, at most 16,376.
     #[arg(long)]
     max_datagram: Option<u16>,
     /// Print JSON instead of a table.
