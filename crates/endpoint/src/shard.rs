@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// How long the I/O thread leaves the seat to callers before it looks again.
-const STAND_BY: Duration = Duration::from_micros(500);
+const STAND_BY: Duration = Duration::from_millis(2);
 /// Longest sleep: bounds what a missed wake-up could cost.
 const MAX_SLEEP: Duration = Duration::from_millis(200);
 
