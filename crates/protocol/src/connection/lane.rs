@@ -9,6 +9,9 @@ use crate::{
     slack::LaneKind,
 };
 
+/// Bytes on the way at most, whatever a controller believes: each packet is remembered until its fate
+/// is known. 100 Gbit/s over 5 ms fit.
+const MAX_IN_FLIGHT: u64 = 64 << 20;
 /// How quickly the loss estimate for the end of jobs follows the facts.
 const LOSS_GAIN: f64 = 0.25;
 
@@ -71,7 +74,12 @@ impl Lane {
 
     /// Whether the window has room.
     pub(crate) fn has_room(&self) -> bool {
-        self.in_flight < self.controller.window()
+        self.in_flight < self.window()
+    }
+
+    /// How many bytes may be on the way at once: what the controller says, within bounds.
+    pub(crate) fn window(&self) -> u64 {
+        self.controller.window().min(MAX_IN_FLIGHT)
     }
 
     /// A packet leaves.

@@ -87,7 +87,7 @@ impl Connection {
         let packet = self.open.as_ref()?.max_datagram;
         let lane = &self.lanes[kind as usize];
         let rate = lane.controller.rate();
-        let room = lane.controller.window() - lane.in_flight;
+        let room = lane.window() - lane.in_flight;
         let burst =
             Pacer::burst(rate, self.rtt.smoothed(), packet as u64, lane.in_flight < packet as u64)
                 .min(room.max(1)) as usize;

@@ -66,7 +66,7 @@ impl Pair {
             if let Some(so_far) = handle.progress() {
                 progress(so_far.received as f64 / so_far.total.max(1) as f64);
             }
-            std::thread::sleep(Duration::from_millis(2));
+            std::thread::sleep(Duration::from_millis(10));
         }
         let sent = handle.wait()?;
         let elapsed = sent.elapsed.to_std().min(started.elapsed());
