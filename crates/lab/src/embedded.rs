@@ -18,7 +18,7 @@ use laxity_endpoint::udp::{
 use laxity_interface::{Bytes, Span, Time};
 use laxity_link::{Link, LinkStats, PacketInfo};
 
-use crate::path::Path;
+use crate::{lateness::Lateness, path::Path};
 
 /// How often the server's answers are looked at while something is on the way.
 const LOOK: Duration = Duration::from_micros(120);
@@ -46,8 +46,8 @@ pub struct Totals {
     pub forward: LinkStats,
     /// From server to client.
     pub backward: LinkStats,
-    /// The longest that a packet left after its time, because the machine was busy.
-    pub worst_lateness: Span,
+    /// How long after their time packets left, because the machine was busy.
+    pub lateness: Lateness,
 }
 
 /// A running link. Clients talk to [`address`](Self::address); dropping it ends it.
@@ -76,7 +76,7 @@ impl EmbeddedLink {
             to: [None, Some(server)],
             buffers: RecvBuffers::default(),
             totals: totals.clone(),
-            worst: Span::ZERO,
+            lateness: Lateness::default(),
         };
         let (stopping, bell) = (stop.clone(), waker.clone());
         let thread = std::thread::Builder::new()
@@ -128,7 +128,7 @@ struct Relay {
     to: [Option<SocketAddr>; 2],
     buffers: RecvBuffers,
     totals: Arc<Mutex<Totals>>,
-    worst: Span,
+    lateness: Lateness,
 }
 
 impl Relay {
@@ -184,7 +184,7 @@ impl Relay {
             let now = self.now();
             let Some(delivery) = self.sides[side].link.poll_delivery(now) else { return sent };
             sent = true;
-            self.worst = self.worst.max(now.since(delivery.at));
+            self.lateness.note(now.since(delivery.at));
             let Some(to) = self.to[1 - side] else { continue };
             let total = delivery.payload.len();
             let transmission = Transmission {
@@ -217,7 +217,7 @@ impl Relay {
         if let Ok(mut totals) = self.totals.try_lock() {
             totals.forward = self.sides[0].link.stats().clone();
             totals.backward = self.sides[1].link.stats().clone();
-            totals.worst_lateness = self.worst;
+            totals.lateness = self.lateness.clone();
         }
     }
 }

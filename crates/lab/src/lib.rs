@@ -19,7 +19,9 @@
 //! ```
 
 mod embedded;
+mod lateness;
 mod path;
 
 pub use embedded::{EmbeddedLink, LinkError, Totals};
+pub use lateness::{ALLOWED as ALLOWED_LATENESS, Lateness};
 pub use path::Path;

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use laxity_interface::{Bytes, Fraction, Rate, Span};
-use laxity_lab::Path;
+use laxity_lab::{ALLOWED_LATENESS, Path};
 use laxity_report::{
     Report, Row,
     html::{Page, Section},
@@ -63,6 +63,32 @@ struct Cell {
     loss: Fraction,
     min_delivery: Fraction,
     outcomes: Vec<Outcome>,
+    /// Transfers that were made again because the machine was too busy to keep the link's times.
+    repeated: usize,
+}
+
+/// A transfer is made again at most so often, on average, before late ones are taken as they are.
+const PATIENCE: usize = 3;
+
+impl Cell {
+    /// Whether it needs no further transfer.
+    fn complete(&self, runs: usize) -> bool {
+        self.outcomes.len() >= runs
+    }
+
+    /// Takes a transfer, or puts it aside if the link was late and there is patience left.
+    fn take(&mut self, outcome: Outcome, args: &DemoArgs) {
+        if outcome.late > args.allowed_lateness() && self.repeated < PATIENCE * args.runs {
+            self.repeated += 1;
+        } else {
+            self.outcomes.push(outcome);
+        }
+    }
+
+    /// Transfers among those taken during which the link was late.
+    fn late(&self, args: &DemoArgs) -> usize {
+        self.outcomes.iter().filter(|outcome| outcome.late > args.allowed_lateness()).count()
+    }
 }
 
 /// Runs the demo.
@@ -99,6 +125,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<()> {
     if args.json {
         return Ok(());
     }
+    output::print(&busy(args, &cells), To::Stdout)?;
     let text = format!(
         "\nsize / rate is {:.1} ms; a ratio of 1 would be that, without headers and round trips\n\
          picture: {}\nreport:  {}\n",
@@ -110,9 +137,34 @@ pub(crate) fn run(args: &DemoArgs) -> Result<()> {
 }
 
 impl DemoArgs {
+    /// A link that is late by half of its own round trip is not the link that was asked for.
+    fn allowed_lateness(&self) -> Span {
+        ALLOWED_LATENESS.max(self.rtt / 2)
+    }
+
     /// Size over rate.
     fn ideal_ms(&self) -> f64 {
         self.rate.time_for(self.size).as_secs_f64() * 1e3
+    }
+}
+
+/// What to say of a machine that was too busy to keep the link's times; nothing if it was not.
+fn busy(args: &DemoArgs, cells: &[Cell]) -> String {
+    let repeated: usize = cells.iter().map(|cell| cell.repeated).sum();
+    let late: usize = cells.iter().map(|cell| cell.late(args)).sum();
+    match (repeated, late) {
+        (0, 0) => String::new(),
+        (_, 0) => format!(
+            "\n{repeated} transfers were made again: the machine was busy and the emulated link ran \
+             more than {} late\n",
+            args.allowed_lateness()
+        ),
+        _ => format!(
+            "\nthis machine is too busy to keep the link's times: {repeated} transfers were made \
+             again, and during {late} of those shown the link still ran more than {} late; end other \
+             programs, or give a lower --rate\n",
+            args.allowed_lateness()
+        ),
     }
 }
 
@@ -133,17 +185,19 @@ fn measure(args: &DemoArgs, elements: usize) -> Result<Vec<Cell>> {
             loss: *loss,
             min_delivery: *min_delivery,
             outcomes: Vec::new(),
+            repeated: 0,
         }));
         // Minimum deliveries take turns, so that a busy moment of the machine touches all alike.
-        for _ in 0..args.runs {
-            for cell in &mut cells[first..] {
+        while cells[first..].iter().any(|cell| !cell.complete(args.runs)) {
+            for cell in cells[first..].iter_mut().filter(|cell| !cell.complete(args.runs)) {
                 bar.set_message(format!("loss {loss}, at least {}", cell.min_delivery));
                 each.set_message("this transfer");
                 let outcome = pair.transfer(cell.min_delivery, args.enough, |part| {
                     each.set_position((part * 100.0) as u64);
                 })?;
-                cell.outcomes.push(outcome);
-                bar.inc(1);
+                let before = cell.outcomes.len();
+                cell.take(outcome, args);
+                bar.inc((cell.outcomes.len() - before) as u64);
             }
         }
     }
@@ -181,7 +235,9 @@ fn report(args: &DemoArgs, cells: &[Cell], started: Instant) -> Report {
                 .with("p99_over_size_by_rate", ratio(|s| s.p99))
                 .with("delivered_mean", laxity_report::stats::mean(&fractions))
                 .with("delivered_min", laxity_report::stats::min(&fractions))
-                .with("runs", cell.outcomes.len()),
+                .with("runs", cell.outcomes.len())
+                .with("late_runs", cell.late(args))
+                .with("repeated_runs", cell.repeated),
         );
     }
     report

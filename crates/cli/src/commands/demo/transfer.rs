@@ -7,6 +7,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use laxity_endpoint::{DeliveryReport, Endpoint, Finish, Fraction, Key, Missing, Outgoing, Peer};
+use laxity_interface::Span;
 use laxity_lab::{EmbeddedLink, Path};
 
 /// A pair of endpoints in this process with a link between them.
@@ -16,7 +17,7 @@ pub(super) struct Pair {
     reports: mpsc::Receiver<Result<DeliveryReport>>,
     // In this order: the sender says goodbye while the link still carries it.
     _sender: Endpoint,
-    _link: EmbeddedLink,
+    link: EmbeddedLink,
 }
 
 /// How a transfer went.
@@ -25,6 +26,8 @@ pub(super) struct Outcome {
     pub(super) elapsed: Duration,
     /// Part of the tensor that arrived.
     pub(super) delivered: f64,
+    /// How late the emulated link was, at the 99th percentile of its packets.
+    pub(super) late: Span,
 }
 
 /// Datagrams as on an ordinary Ethernet, although loopback would carry larger ones.
@@ -45,7 +48,7 @@ impl Pair {
         std::thread::spawn(move || receive(&receiver, elements, &tell));
         let peer = sender.connect(link.address()).context("the demo's own receiver is gone")?;
         let numbers: Vec<u8> = (0..elements).flat_map(|at| value(at).to_le_bytes()).collect();
-        Ok(Self { peer, data: numbers.into(), reports, _sender: sender, _link: link })
+        Ok(Self { peer, data: numbers.into(), reports, _sender: sender, link })
     }
 
     /// Sends the tensor once; `progress` hears how much has arrived.
@@ -60,6 +63,7 @@ impl Pair {
             .min_delivery(min_delivery)
             .finish(finish)
             .time_limit(Duration::from_secs(60));
+        let before = self.link.totals();
         let started = Instant::now();
         let handle = self.peer.start(&job)?;
         while !handle.is_finished() {
@@ -73,7 +77,8 @@ impl Pair {
         let received = self.reports.recv().context("the demo's own receiver is gone")??;
         ensure!(received.missing == sent.missing, "both sides must agree on what is missing");
         ensure!(sent.fraction() >= min_delivery.get(), "less than promised was delivered");
-        Ok(Outcome { elapsed, delivered: sent.fraction() })
+        let late = self.link.totals().lateness.since(&before.lateness).percentile(0.99);
+        Ok(Outcome { elapsed, delivered: sent.fraction(), late })
     }
 }
 
