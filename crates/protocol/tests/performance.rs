@@ -17,6 +17,8 @@ struct Case {
     finish: Finish,
     /// Delay of a busy host: up to this much, in either direction, without reordering.
     jitter: Span,
+    /// Everything stands still for so long: the sender's host, the receiver's or the link, once each.
+    stall: Span,
 }
 
 /// Mean, 99th percentile and maximum of completion over the ideal `size/rate`.
@@ -60,6 +62,12 @@ fn transfer(case: Case, seed: u64) -> (f64, f64) {
         world.link(&[pair], &path.clone().with_loss(case.loss), seed);
     }
     world.plan(Time::ZERO, Action::Connect(0, 1));
+    if !case.stall.is_zero() {
+        for (node, ms) in [(0, 40), (1, 90)] {
+            let at = Time::ZERO + Span::from_ms(ms + seed % 20);
+            world.plan(at, Action::Stall(node, case.stall));
+        }
+    }
     world.add(Job::new(0, 1, tensor(case.bytes, case.min_delivery, case.finish)));
     world.finish(Time::ZERO + Span::from_secs(60));
     let job = &world.jobs[0];
@@ -82,7 +90,14 @@ fn measure(case: Case, seeds: u64) -> Figures {
 const MB: u64 = 1_000_000;
 
 fn lossy(finish: Finish) -> Case {
-    Case { bytes: 25 * MB, min_delivery: 0.95, loss: 0.01, finish, jitter: Span::ZERO }
+    Case {
+        bytes: 25 * MB,
+        min_delivery: 0.95,
+        loss: 0.01,
+        finish,
+        jitter: Span::ZERO,
+        stall: Span::ZERO,
+    }
 }
 
 fn check_transfers(seeds: u64) {
@@ -104,7 +119,27 @@ fn check_transfers(seeds: u64) {
     // Hosts that sit on packets make the round trip many times the shortest one seen; a window cut to
     // the latter once starved itself, round after round.
     let busy = Case { jitter: Span::from_ms(4), ..lossy(Finish::FirstPass) };
-    assert!(measure(busy, seeds).p99 <= 1.4);
+    let busy = measure(busy, seeds);
+    assert!(busy.mean <= 1.4 && busy.p99 <= 1.8);
+}
+
+/// A host that did not run for a while costs that while and hardly more: the rate is still known.
+fn check_stalls(seeds: u64) {
+    for (min_delivery, loss) in [(0.95, 0.01), (1.0, 0.0), (1.0, 0.01)] {
+        let calm = Case { min_delivery, loss, ..lossy(Finish::FirstPass) };
+        let usual = measure(calm, seeds).p99;
+        for stall in [2, 10, 25].map(Span::from_ms) {
+            let ideal = GBIT.time_for(Bytes::new(calm.bytes));
+            let own = 2.0 * stall.as_secs_f64() / ideal.as_secs_f64();
+            let stalled = measure(Case { stall, ..calm }, seeds).p99;
+            assert!(stalled <= usual + own + 0.02, "{stalled}, {usual} without, {own} of stall");
+        }
+    }
+}
+
+#[test]
+fn stalled_hosts_cost_little_more_than_the_stall() {
+    check_stalls(8);
 }
 
 #[test]

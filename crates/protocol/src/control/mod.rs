@@ -116,6 +116,8 @@ pub enum Reason {
     Loss,
     /// Window grows.
     Window,
+    /// A queue was full: as much as a TCP in our place would put into it.
+    FullQueue,
     /// Several senders share the receiver's link.
     Shared {
         /// How many.
@@ -144,6 +146,7 @@ impl fmt::Display for Reason {
             Self::Marks { share } => write!(f, "{:.1} % congestion marks", share * 100.0),
             Self::Loss => f.write_str("packets were lost"),
             Self::Window => f.write_str("window grows with each acknowledgement"),
+            Self::FullQueue => f.write_str("sharing a full queue as a TCP would"),
             Self::Shared { senders } => write!(f, "{senders} senders share the receiver's link"),
             Self::Minimum => f.write_str("at the minimum that still feels the network"),
             Self::Assigned => f.write_str("assigned by the controller"),

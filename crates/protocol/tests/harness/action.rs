@@ -1,6 +1,6 @@
 //! What applications do at planned times.
 
-use laxity_interface::GroupId;
+use laxity_interface::{GroupId, Span};
 use laxity_protocol::{RecvId, ResetCode, SendRequestError};
 
 use super::World;
@@ -26,6 +26,8 @@ pub enum Action {
     Close(usize, usize),
     /// A node dies: it neither sends nor reacts from now on.
     Kill(usize),
+    /// A node's host does not run it for a while.
+    Stall(usize, Span),
 }
 
 impl World {
@@ -33,6 +35,7 @@ impl World {
     pub(super) fn act(&mut self, action: Action) {
         let now = self.now;
         let node = match action {
+            Action::Stall(node, span) => return self.stall(node, span),
             Action::Connect(from, to) => {
                 let address = self.nodes[to].address;
                 let peer = self.nodes[from].endpoint.connect(now, address);

@@ -9,12 +9,14 @@ pub mod netstat;
 pub mod path;
 pub mod payload;
 pub mod raw;
+pub mod rival;
 pub mod scenario;
 pub mod world;
 
 pub use action::Action;
 pub use job::{Claim, Job};
 pub use path::PathSpec;
+pub use rival::Rival;
 pub use world::World;
 
 use laxity_interface::{Fraction, Span, Time};

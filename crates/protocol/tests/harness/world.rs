@@ -2,11 +2,14 @@
 
 use std::{collections::BTreeMap, net::SocketAddr};
 
-use laxity_interface::{Bytes, Span, Time};
+use laxity_interface::{Bytes, Ecn, Span, Time};
 use laxity_link::{Link, PacketInfo, flip_bits};
 use laxity_protocol::{Batch, Config, Endpoint, Event, PeerId, Piece, RecvId, Sink};
 
-use super::{Action, Job, netstat, path::PathSpec, payload::NodeMemory};
+use super::{Action, Job, Rival, netstat, path::PathSpec, payload::NodeMemory, rival};
+
+/// Where packets of the foreign flow come from and go to.
+const RIVAL: usize = usize::MAX;
 
 /// A datagram on its way.
 #[derive(Clone, Debug)]
@@ -22,8 +25,20 @@ pub struct Node {
     pub endpoint: Endpoint,
     pub address: SocketAddr,
     pub alive: bool,
+    /// Until when its host does not run it, and what arrives meanwhile.
+    stalled: Time,
+    inbox: Vec<(Packet, Ecn)>,
     pub peers: BTreeMap<PeerId, usize>,
     pub log: Vec<(Time, Event)>,
+}
+
+impl Node {
+    /// When it wants to run next and may.
+    fn wakes(&self) -> Option<Time> {
+        let inbox = (!self.inbox.is_empty()).then_some(self.stalled);
+        let timer = self.endpoint.poll_timeout().map(|at| at.max(self.stalled));
+        inbox.into_iter().chain(timer).min()
+    }
 }
 
 /// Everything.
@@ -39,6 +54,8 @@ pub struct World {
     actions: BTreeMap<(Time, u64), Action>,
     planned: u64,
     batch: Batch,
+    /// A foreign flow, and the link that it shares.
+    pub rival: Option<(Rival, usize)>,
     /// A hash of all packets, their times and places.
     pub trace: u64,
     pub packets: u64,
@@ -79,6 +96,8 @@ impl World {
                 endpoint: Endpoint::new(config, bytes),
                 address: SocketAddr::from(([10, 0, 0, at as u8 + 1], 4000 + at as u16)),
                 alive: true,
+                stalled: Time::ZERO,
+                inbox: Vec::new(),
                 peers: BTreeMap::new(),
                 log: Vec::new(),
             }
@@ -93,6 +112,7 @@ impl World {
             actions: BTreeMap::new(),
             planned: 0,
             batch: Batch::default(),
+            rival: None,
             trace: 0,
             packets: 0,
             kill: None,
@@ -129,15 +149,22 @@ impl World {
     pub fn step(&mut self) -> bool {
         let links = self.links.iter().filter_map(Link::poll_timeout);
         let nodes = self.nodes.iter().filter(|node| node.alive);
-        let wakes = nodes.filter_map(|node| node.endpoint.poll_timeout());
+        let wakes = nodes.filter_map(Node::wakes);
         let planned = self.actions.first_key_value().map(|((at, _), _)| *at);
-        let Some(next) = links.chain(wakes).chain(planned).min() else { return false };
+        let rival = self.rival.as_ref().and_then(|(rival, _)| rival.poll_timeout(self.now));
+        let Some(next) = links.chain(wakes).chain(planned).chain(rival).min() else { return false };
         self.still = if next > self.now { 0 } else { self.still + 1 };
         assert!(self.still < 10_000, "time stands still at {}", self.now);
         self.now = next.max(self.now);
         for link in 0..self.links.len() {
             while let Some(delivery) = self.links[link].poll_delivery(self.now) {
                 let mut packet = delivery.payload;
+                if packet.from == RIVAL {
+                    let number = u64::from_le_bytes(packet.bytes[..8].try_into().expect("eight"));
+                    let (rival, _) = self.rival.as_mut().expect("its packets come from it");
+                    rival.handle_packet(self.now, number);
+                    continue;
+                }
                 if let Some(random) = delivery.corrupt {
                     flip_bits(&mut packet.bytes, random);
                 }
@@ -145,12 +172,18 @@ impl World {
             }
         }
         for node in 0..self.nodes.len() {
-            let due = self.nodes[node].endpoint.poll_timeout().is_some_and(|at| at <= self.now);
-            if self.nodes[node].alive && due {
+            if !self.nodes[node].alive || self.nodes[node].stalled > self.now {
+                continue;
+            }
+            for (packet, ecn) in std::mem::take(&mut self.nodes[node].inbox) {
+                self.deliver(packet, ecn);
+            }
+            if self.nodes[node].endpoint.poll_timeout().is_some_and(|at| at <= self.now) {
                 self.nodes[node].endpoint.handle_timeout(self.now);
                 self.drain(node);
             }
         }
+        self.run_rival();
         while let Some(entry) = self.actions.first_entry()
             && entry.key().0 <= self.now
         {
@@ -160,17 +193,36 @@ impl World {
         true
     }
 
+    fn run_rival(&mut self) {
+        let Some((rival, link)) = &mut self.rival else { return };
+        rival.handle_timeout(self.now);
+        while let Some(number) = rival.poll_packet(self.now) {
+            let bytes = number.to_le_bytes().to_vec();
+            let packet = Packet { from: RIVAL, to: RIVAL, bytes };
+            let _ =
+                self.links[*link].handle_packet(self.now, PacketInfo::new(rival::PACKET), packet);
+        }
+    }
+
     /// A datagram arrives, from wherever.
-    pub fn deliver(&mut self, mut packet: Packet, ecn: laxity_interface::Ecn) {
+    pub fn deliver(&mut self, mut packet: Packet, ecn: Ecn) {
         let (from, to) = (packet.from, packet.to);
         let address = self.nodes[from].address;
         let node = &mut self.nodes[to];
         if !node.alive {
             return;
         }
+        if node.stalled > self.now {
+            return node.inbox.push((packet, ecn));
+        }
         let mut placer = Placer { jobs: &mut self.jobs, from, to };
         node.endpoint.handle_datagram(self.now, address, ecn, &mut packet.bytes, &mut placer);
         self.drain(to);
+    }
+
+    /// A node's host is busy with something else for a while.
+    pub fn stall(&mut self, node: usize, span: Span) {
+        self.nodes[node].stalled = self.now + span;
     }
 
     /// Sends what a node wants to send and hears what it has to say.

@@ -7,13 +7,20 @@
 //! instead of its best, but only with evidence that they come from congestion: a queue that shows in
 //! the round-trip time, marks, or other senders. Losses without such evidence are the path's own, and
 //! slowing down would not make them fewer; the rate is raised to make up for them instead.
+//! What is on the way has an upper bound from the first loss to a full queue on ([`share`]): so a TCP
+//! beside us keeps its part whatever slack the jobs have.
 //! Congestion marks take rate away in proportion, as in DCTCP. Where the receiver says that several
 //! senders share its link, nobody claims more than a fair part of it.
+
+mod losses;
+mod queue;
+mod share;
 
 use std::collections::VecDeque;
 
 use laxity_interface::{Rate, Span, Time};
 
+use self::{losses::PathLoss, queue::Trips, share::Share};
 use super::{AckSample, Controller, Epoch, Reason, Start, per_rtt};
 
 /// Doubling per round trip: 2/ln 2.
@@ -30,8 +37,6 @@ const MEMORY: u64 = 10;
 const NOISE: f64 = 0.02;
 /// So much loss is taken for congestion without further evidence.
 const COLLAPSE: f64 = 0.5;
-/// Round trips longer than the shortest by less than this are noise, and so is an eighth of it.
-const JITTER: Span = Span::from_us(50);
 /// Acknowledgements come late and in bunches: so much more may be on the way.
 const SLOP: Span = Span::from_us(300);
 /// Round trips that are longer than the shortest for reasons other than our own queue (a busy host)
@@ -69,16 +74,22 @@ pub struct Laxity {
     smoothed_rtt: Span,
     /// The bandwidth before the latest probe.
     probe_base: f64,
+    /// The startup was ended by a loss that may turn out not to be congestion.
+    interrupted: bool,
     /// The round in which draining began.
     drain_began: u64,
     cycle: (usize, Time),
     mark_share: f64,
-    /// Shortest round trip of the epoch.
-    epoch_rtt: Option<Span>,
-    /// Smoothed losses that are the path's own.
-    path_loss: f64,
+    /// Round trips of the epoch.
+    trips: Trips,
+    path_loss: PathLoss,
     senders: u64,
     target: f64,
+    share: Share,
+    /// Losses that the acknowledgement under way made known.
+    fresh_losses: u64,
+    /// Most bytes on the way in this epoch.
+    most_in_flight: u64,
     reason: Reason,
 }
 
@@ -102,13 +113,17 @@ impl Laxity {
             min_rtt: start.rtt,
             smoothed_rtt: start.rtt,
             probe_base: f64::INFINITY,
+            interrupted: false,
             drain_began: 0,
             cycle: (2, Time::ZERO),
             mark_share: 0.0,
-            epoch_rtt: None,
-            path_loss: 0.0,
+            trips: Trips::default(),
+            path_loss: PathLoss::default(),
             senders: 1,
             target: 0.0,
+            share: Share::default(),
+            fresh_losses: 0,
+            most_in_flight: 0,
             reason: Reason::Start,
         }
     }
@@ -185,10 +200,16 @@ impl Laxity {
         }
     }
 
-    /// Whether even the luckiest packet of the epoch waited somewhere; starts the next epoch.
-    fn sees_queue(&mut self) -> bool {
-        let noise = (self.min_rtt / 8).max(JITTER);
-        self.epoch_rtt.take().is_some_and(|rtt| rtt > self.min_rtt + noise)
+    /// Bytes that the share of a full queue allows on the way: never less than what keeps a path busy
+    /// that is ours alone.
+    fn share_cap(&self) -> u64 {
+        let cap = self.share.cap(self.packet).unwrap_or(u64::MAX);
+        cap.max(self.pipe(self.min_rtt + SLOP))
+    }
+
+    /// Whether it is the share of a full queue that limits what is on the way.
+    fn limited(&self, in_flight: u64) -> bool {
+        self.share.cap(self.packet).is_some_and(|cap| in_flight + 2 * self.packet >= cap)
     }
 
     /// The most this sender may claim of the receiver's link, when it is shared.
@@ -207,7 +228,12 @@ impl Laxity {
 impl Controller for Laxity {
     fn on_ack(&mut self, now: Time, ack: &AckSample) {
         (self.min_rtt, self.smoothed_rtt) = (ack.min_rtt, ack.smoothed_rtt);
-        self.epoch_rtt = Some(self.epoch_rtt.map_or(ack.latest_rtt, |rtt| rtt.min(ack.latest_rtt)));
+        let losses = std::mem::take(&mut self.fresh_losses) > 0;
+        self.trips.note(ack.latest_rtt, losses);
+        self.most_in_flight = self.most_in_flight.max(ack.in_flight + ack.bytes);
+        if self.limited(ack.in_flight + ack.bytes) {
+            self.share.on_ack(now, ack.packets, ack.smoothed_rtt);
+        }
         if let Some(rate) = ack.delivery {
             let rate = rate.as_bps() as f64;
             // What an idle application did not ask for says nothing about the path, unless it is more.
@@ -223,9 +249,11 @@ impl Controller for Laxity {
         self.advance(now, ack.in_flight);
     }
 
-    fn on_loss(&mut self, _: Time, _: u64, _: u64) {}
+    fn on_loss(&mut self, _: Time, _: u64, packets: u64) {
+        self.fresh_losses += packets;
+    }
 
-    fn on_epoch(&mut self, _: Time, epoch: &Epoch) {
+    fn on_epoch(&mut self, now: Time, epoch: &Epoch) {
         self.senders = epoch.active_senders.max(1);
         self.target = epoch.target_loss_rate;
         if epoch.acked > 0 {
@@ -235,19 +263,41 @@ impl Controller for Laxity {
                 self.drain();
             }
         }
-        let queued = self.sees_queue();
+        let trips = std::mem::take(&mut self.trips);
+        let queued = trips.queued(self.min_rtt);
+        let in_flight = std::mem::take(&mut self.most_in_flight);
+        self.share.on_epoch(queued, self.limited(in_flight));
+        let known = epoch.acked + epoch.lost;
+        if self.path_loss.regrets(epoch.lost, known) && self.senders == 1 {
+            self.share.undo();
+            if std::mem::take(&mut self.interrupted) {
+                (self.phase, self.plateau) = (Phase::Startup, (self.bandwidth(), 0));
+            }
+        }
+        let overflowed = trips.overflowed(epoch.lost, self.min_rtt);
+        if overflowed && self.path_loss.exceeded(epoch.lost, known) {
+            if self.path_loss.on_cut(epoch.lost as f64 / known as f64) {
+                self.share.remember();
+                self.interrupted = false;
+            }
+            self.share.on_congestion(now, in_flight, self.packet);
+            if self.phase == Phase::Startup {
+                self.interrupted = true;
+                self.drain();
+            }
+        }
         let Some(loss) = epoch.loss_rate(false) else { return };
-        if epoch.acked + epoch.lost < 8 {
+        if known < 8 {
             return;
         }
         let congested = queued || epoch.marked > 0 || self.senders > 1 || loss > COLLAPSE;
         if congested {
-            self.path_loss *= 0.95;
+            self.path_loss.doubt();
         } else {
-            self.path_loss += (loss - self.path_loss) / 8.0;
+            self.path_loss.learn(loss);
         }
-        let own = loss - self.path_loss;
-        let packets = (epoch.acked + epoch.lost) as f64;
+        let own = loss - self.path_loss.rate();
+        let packets = known as f64;
         let affordable = epoch.target_loss_rate.max(NOISE) * packets;
         // Few packets lose a large part of themselves by chance: two standard deviations and two.
         if !congested || own * packets <= affordable + 2.0 * affordable.sqrt() + 2.0 {
@@ -259,8 +309,8 @@ impl Controller for Laxity {
         }
         // Believe what the path delivers now rather than what it once did, and a little less.
         let newest = self.newest.max(self.before);
-        let now = if newest > 0.0 { newest } else { self.bandwidth() * 0.5 };
-        let lower = now.min(self.bandwidth()) * (1.0 - own / 4.0).max(0.85);
+        let newest = if newest > 0.0 { newest } else { self.bandwidth() * 0.5 };
+        let lower = newest.min(self.bandwidth()) * (1.0 - own / 4.0).max(0.85);
         let minimum = per_rtt(self.packet, epoch.smoothed_rtt).as_bps() as f64;
         self.best.clear();
         self.best.push_back((self.round, lower.max(minimum)));
@@ -268,7 +318,7 @@ impl Controller for Laxity {
 
     fn rate(&self) -> Rate {
         let rate = self.bandwidth() * self.gain() * (1.0 - self.mark_share / 2.0)
-            / (1.0 - self.path_loss.min(COLLAPSE));
+            / (1.0 - self.path_loss.rate().min(COLLAPSE));
         let minimum = per_rtt(self.packet, self.min_rtt.max(Span::from_us(10))).as_bps();
         Rate::bps((rate.min(self.fair_cap()) as u64).max(minimum.min(1_000_000)))
     }
@@ -281,12 +331,15 @@ impl Controller for Laxity {
         };
         let span = self.min_rtt.mul_f64(ideal) + SLOP;
         let observed = self.smoothed_rtt.mul_f64(real).min(span + HOST_DELAY);
-        self.pipe(span.max(observed)).max(10 * self.packet)
+        let window = self.pipe(span.max(observed));
+        window.min(self.share_cap()).max(10 * self.packet)
     }
 
     fn reason(&self) -> Reason {
         if self.fair_cap() < self.bandwidth() {
             Reason::Shared { senders: self.senders }
+        } else if self.share_cap() < self.pipe(self.smoothed_rtt) {
+            Reason::FullQueue
         } else {
             self.reason
         }

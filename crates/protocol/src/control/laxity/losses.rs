@@ -1,0 +1,122 @@
+//! Whose fault losses are.
+//!
+//! Losses without a queue are the path's own. Losses that come with a queue are taken for congestion,
+//! and less is put on the way; if they go on as before although there is less, it was not congestion
+//! that caused them (a busy host makes round trips long, and the path loses packets by itself): then
+//! the cut is taken back and the losses are remembered as the path's.
+
+/// More than this is never believed to be the path's own while there is a queue.
+const BELIEVABLE: f64 = 0.05;
+/// After a cut so many packets are looked at that this many losses would be among them if nothing had
+/// changed.
+const EXPECTED: f64 = 6.0;
+/// If at least this part of those is seen, nothing has changed.
+const PERSISTS: f64 = 0.5;
+
+/// The path's own loss rate, as far as it is known.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PathLoss {
+    rate: f64,
+    watch: Option<Watch>,
+}
+
+/// What is seen after a cut.
+#[derive(Clone, Copy, Debug)]
+struct Watch {
+    /// The first epoch still shows what happened before the cut.
+    settled: bool,
+    packets: u64,
+    lost: u64,
+    /// Loss rate of the epoch that caused it.
+    cause: f64,
+}
+
+impl PathLoss {
+    /// The part of packets that the path loses whatever is sent.
+    pub(super) fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// An epoch without a sign of congestion.
+    pub(super) fn learn(&mut self, loss: f64) {
+        self.rate += (loss - self.rate) / 8.0;
+    }
+
+    /// An epoch with signs of congestion: what was believed becomes a little doubtful.
+    pub(super) fn doubt(&mut self) {
+        self.rate *= 0.99;
+    }
+
+    /// Whether so many losses among so many packets are more than the path's own, chance included.
+    pub(super) fn exceeded(&self, lost: u64, packets: u64) -> bool {
+        let usual = self.rate * packets as f64;
+        lost as f64 > usual + 3.0 * usual.sqrt()
+    }
+
+    /// Less is put on the way from now on because of an epoch with this loss rate. False if that is
+    /// part of a series of cuts under watch.
+    pub(super) fn on_cut(&mut self, cause: f64) -> bool {
+        let first = self.watch.is_none();
+        self.watch.get_or_insert(Watch { settled: false, packets: 0, lost: 0, cause });
+        first
+    }
+
+    /// Counts an epoch; true if the cuts under watch have turned out to be a mistake.
+    pub(super) fn regrets(&mut self, lost: u64, packets: u64) -> bool {
+        let Some(watch) = &mut self.watch else { return false };
+        if !watch.settled {
+            watch.settled = true;
+            return false;
+        }
+        (watch.packets, watch.lost) = (watch.packets + packets, watch.lost + lost);
+        if (watch.packets as f64) * watch.cause < EXPECTED {
+            return false;
+        }
+        let seen = watch.lost as f64 / watch.packets as f64;
+        let regrets = seen >= watch.cause * PERSISTS && seen < BELIEVABLE;
+        if regrets {
+            self.rate = self.rate.max(seen);
+        }
+        self.watch = None;
+        regrets
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_that_go_on_after_a_cut_are_the_paths_own() {
+        let mut losses = PathLoss::default();
+        assert!(losses.exceeded(1, 100));
+        assert!(losses.on_cut(0.01));
+        assert!(!losses.regrets(5, 100), "still from before");
+        assert!(!losses.regrets(4, 300));
+        assert!(!losses.on_cut(0.01), "one series");
+        assert!(losses.regrets(5, 300));
+        assert_eq!(losses.rate(), 0.015);
+        assert!(!losses.exceeded(3, 200), "that is what it loses");
+        assert!(losses.exceeded(9, 200));
+    }
+
+    #[test]
+    fn losses_that_stop_were_congestion() {
+        let mut losses = PathLoss::default();
+        assert!(losses.on_cut(0.01));
+        for _ in 0..10 {
+            assert!(!losses.regrets(0, 100));
+        }
+        assert_eq!(losses.rate(), 0.0);
+        assert!(losses.on_cut(0.01), "the watch is over");
+    }
+
+    #[test]
+    fn a_storm_is_not_the_paths_own() {
+        let mut losses = PathLoss::default();
+        assert!(losses.on_cut(0.3));
+        for _ in 0..10 {
+            assert!(!losses.regrets(25, 100));
+        }
+    }
+}
