@@ -19,6 +19,7 @@
 //! ```
 
 mod embedded;
+pub mod engine;
 mod path;
 
 pub use embedded::{EmbeddedLink, LinkError, Totals};
