@@ -20,6 +20,7 @@
 
 pub mod dctcp;
 mod embedded;
+pub mod engine;
 mod path;
 
 pub use embedded::{EmbeddedLink, LinkError, Totals};
