@@ -5,6 +5,7 @@ mod laxity;
 mod serve;
 mod tcp;
 mod transfer;
+mod worker;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -20,6 +21,8 @@ pub(crate) struct BenchArgs {
 enum Bench {
     Transfer(transfer::TransferArgs),
     Serve(serve::ServeArgs),
+    #[command(hide = true)]
+    Worker(worker::WorkerArgs),
 }
 
 /// Runs one.
@@ -27,5 +30,6 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     match &args.what {
         Bench::Transfer(args) => transfer::run(args),
         Bench::Serve(args) => serve::run(args),
+        Bench::Worker(args) => worker::run(args),
     }
 }
