@@ -4,8 +4,13 @@ use std::{
     env,
     fs::{self, File, OpenOptions},
     io::{self, Read},
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    os::unix::{
+        fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+        net::UnixStream,
+    },
     path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
 };
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +25,8 @@ pub(crate) const ID_VARIABLE: &str = "LAXITY_LAB_ID";
 
 /// The longest path of a socket, with its closing zero, is 108 bytes.
 const LONGEST_SOCKET: usize = 107;
+/// How long the kernel may take to close the files of a process that was killed.
+const DYING: Duration = Duration::from_secs(4);
 
 /// The folder of all labs of this user.
 pub(crate) fn base() -> PathBuf {
@@ -115,8 +122,7 @@ impl Entry {
         if length > LONGEST_SOCKET {
             return Err(LabError::LongPath { path: self.socket(), length, most: LONGEST_SOCKET });
         }
-        let trouble =
-            |source| LabError::Folder { path: self.folder.clone(), source };
+        let trouble = |source| LabError::Folder { path: self.folder.clone(), source };
         private_folder(&base()).map_err(|source| LabError::Folder { path: base(), source })?;
         loop {
             private_folder(&self.folder).map_err(trouble)?;
@@ -133,6 +139,20 @@ impl Entry {
             if lock.metadata().map_err(trouble)?.nlink() > 0 {
                 return Ok(Some(lock));
             }
+        }
+    }
+
+    /// Takes the place, as [`take`](Self::take), and waits a little if nobody listens there: the
+    /// daemon has just been killed and the kernel is still busy with its files, or one is coming up.
+    pub(crate) fn take_when_free(&self) -> Result<Option<File>, LabError> {
+        let start = Instant::now();
+        loop {
+            let taken = self.take()?;
+            let listens = || UnixStream::connect(self.socket()).is_ok();
+            if taken.is_some() || listens() || start.elapsed() > DYING {
+                return Ok(taken);
+            }
+            thread::sleep(Duration::from_millis(5));
         }
     }
 

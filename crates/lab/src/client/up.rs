@@ -48,7 +48,7 @@ impl Lab {
         options: &UpOptions,
     ) -> Result<Self, LabError> {
         let entry = Entry::of(name)?;
-        let Some(lock) = entry.take()? else {
+        let Some(lock) = entry.take_when_free()? else {
             let process = entry.record().map_or("unknown".into(), |it| it.process.to_string());
             return Err(LabError::Taken { name: name.to_owned(), process });
         };

@@ -38,7 +38,9 @@ pub fn main() -> ExitCode {
     let start = match start {
         Ok(start) => start,
         Err(error) => {
-            eprintln!("error: this command is for `laxity lab up`, which tells it what to do: {error}");
+            eprintln!(
+                "error: this command is for `laxity lab up`, which tells it what to do: {error}"
+            );
             return ExitCode::from(2);
         }
     };
@@ -99,7 +101,10 @@ fn up(start: Start) -> Result<Daemon, String> {
     let mtus: Vec<_> = network.hosts.iter().map(|host| host.mtu).collect();
     let site = Site::build(&mtus).map_err(|error| error.to_string())?;
     let files = |error: io::Error| {
-        format!("cannot write to `{}`: {error}; check that there is space", entry.folder().display())
+        format!(
+            "cannot write to `{}`: {error}; check that there is space",
+            entry.folder().display()
+        )
     };
     let record = Record {
         id: start.id.clone(),
@@ -161,9 +166,8 @@ impl Daemon {
         if let Err(error) = self.entry.remove() {
             eprintln!("cannot remove `{}`: {error}", self.entry.folder().display());
         }
-        let waiting = std::mem::take(
-            &mut *shared.waiting.lock().unwrap_or_else(PoisonError::into_inner),
-        );
+        let waiting =
+            std::mem::take(&mut *shared.waiting.lock().unwrap_or_else(PoisonError::into_inner));
         for mut channel in waiting {
             // Who has gone meanwhile needs no answer.
             let _ = channel.send(&crate::wire::Answer::Done);

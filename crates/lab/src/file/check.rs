@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use laxity_interface::Span;
-use laxity_switch::Loss;
+use laxity_switch::{BuildError, Loss};
 
 use super::{
     error::{FileError, wrong},
@@ -36,8 +36,14 @@ pub(super) fn check(raw: &RawLab) -> Result<Network, FileError> {
         programs: Vec::new(),
     };
     // Whether everybody reaches everybody is the fabric's own knowledge.
-    if let Err(error) = network.fabric() {
-        return wrong("links", error.to_string());
+    match network.fabric() {
+        Ok(_) => {}
+        Err(BuildError::Apart { from, to }) => {
+            let [from, to] = [from, to].map(|host| network.node_name(host.into()));
+            let reason = format!("no way leads from `{from}` to `{to}`: connect their switches");
+            return wrong("links", reason);
+        }
+        Err(error) => return wrong("links", error.to_string()),
     }
     network.background = events::background(raw, &network)?;
     network.changes = events::changes(raw, &network)?;
@@ -83,8 +89,13 @@ fn hosts(raw: &RawLab, switches: &[String]) -> Result<Vec<Host>, FileError> {
         };
         let mtu = entry.link.mtu.or(raw.link.mtu).unwrap_or(DEFAULT_MTU);
         if !MTUS.contains(&mtu) {
-            let path = if entry.link.mtu.is_some() { format!("{path}.link.mtu") } else { "link.mtu".into() };
-            let reason = format!("{mtu} is no size for packets: {} to {}", MTUS.start(), MTUS.end());
+            let path = if entry.link.mtu.is_some() {
+                format!("{path}.link.mtu")
+            } else {
+                "link.mtu".into()
+            };
+            let reason =
+                format!("{mtu} is no size for packets: {} to {}", MTUS.start(), MTUS.end());
             return wrong(path, reason);
         }
         let down = down(raw, &entry.link, mtu, &path)?;
@@ -99,7 +110,10 @@ fn hosts(raw: &RawLab, switches: &[String]) -> Result<Vec<Host>, FileError> {
         }
     }
     if hosts.is_empty() {
-        return wrong("hosts", "there are none: add `[[hosts]]` with a `name`, and a `count` for several");
+        return wrong(
+            "hosts",
+            "there are none: add `[[hosts]]` with a `name`, and a `count` for several",
+        );
     }
     if hosts.len() > MOST_HOSTS {
         return wrong("hosts", format!("{} are too many: at most {MOST_HOSTS}", hosts.len()));
@@ -133,7 +147,12 @@ fn trunks(raw: &RawLab, switches: &[String]) -> Result<Vec<Trunk>, FileError> {
 fn find_switch(path: &str, name: &str, switches: &[String]) -> Result<usize, FileError> {
     let found = switches.iter().position(|switch| switch == name);
     found.map_or_else(
-        || wrong(path, format!("no switch is called `{name}`; there is `{}`", switches.join("`, `"))),
+        || {
+            wrong(
+                path,
+                format!("no switch is called `{name}`; there is `{}`", switches.join("`, `")),
+            )
+        },
         Ok,
     )
 }
@@ -152,7 +171,8 @@ fn down(raw: &RawLab, own: &RawLink, mtu: u32, path: &str) -> Result<Way, FileEr
         (None, all) => (all.as_ref(), "link.queue".to_owned()),
     };
     let rate = own.rate.or(all.rate);
-    check_rate(rate, &format!("{path}.link.rate"))?;
+    check_rate(own.rate, &format!("{path}.link.rate"))?;
+    check_rate(all.rate, "link.rate")?;
     Ok(Way {
         rate,
         delay: own.delay.or(all.delay).unwrap_or(Span::ZERO),
@@ -191,9 +211,10 @@ fn overlay(
 
 fn check_rate(rate: Option<laxity_interface::Rate>, path: &str) -> Result<(), FileError> {
     match rate {
-        Some(rate) if rate.as_bps() == 0 => {
-            wrong(path, "nothing gets through at 0; for a link that is cut use a change with `state`")
-        }
+        Some(rate) if rate.as_bps() == 0 => wrong(
+            path,
+            "nothing gets through at 0; for a link that is cut use a change with `state`",
+        ),
         _ => Ok(()),
     }
 }

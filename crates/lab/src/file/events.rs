@@ -65,7 +65,10 @@ fn one_background(
             return wrong(format!("{path}.rate"), "0 sends nothing: leave the entry out");
         }
         (None, Transport::Udp) => {
-            return wrong(format!("{path}.rate"), "is missing: UDP needs to be told how fast to send");
+            return wrong(
+                format!("{path}.rate"),
+                "is missing: UDP needs to be told how fast to send",
+            );
         }
         (rate, _) => rate,
     };
@@ -83,12 +86,7 @@ fn one_background(
 }
 
 /// The load as a rate of all receivers together.
-fn offered(
-    to: &[usize],
-    load: Fraction,
-    network: &Network,
-    path: &str,
-) -> Result<Rate, FileError> {
+fn offered(to: &[usize], load: Fraction, network: &Network, path: &str) -> Result<Rate, FileError> {
     let mut all = 0;
     for host in to {
         let host = &network.hosts[*host];
@@ -148,7 +146,8 @@ pub(crate) fn change(
                 trunk.between.map(|at| network.switches[at].as_str()) == [one.as_str(), other]
             });
             let Some(trunk) = trunk else {
-                let reason = format!("no link leads from `{one}` to `{other}`; write it as in `links`");
+                let reason =
+                    format!("no link leads from `{one}` to `{other}`; write it as in `links`");
                 return wrong(format!("{path}.between"), reason);
             };
             (trunk_ports(network.hosts.len(), trunk, direction), None, format!("{one}-{other}"))
@@ -175,7 +174,10 @@ pub(crate) fn change(
         return wrong(format!("{path}.rate"), "nothing gets through at 0; use `state = \"gone\"`");
     }
     if what.is_empty() {
-        return wrong(path, "nothing changes: give a `rate`, `delay`, `loss`, `burst-loss` or `state`");
+        return wrong(
+            path,
+            "nothing changes: give a `rate`, `delay`, `loss`, `burst-loss` or `state`",
+        );
     }
     words += &entry.rate.map(|rate| format!(" rate {rate}")).unwrap_or_default();
     words += &entry.delay.map(|delay| format!(" delay {delay}")).unwrap_or_default();
@@ -204,7 +206,9 @@ pub(super) fn programs(raw: &RawLab, network: &Network) -> Result<Vec<Program>, 
             List::One(text) if !text.trim().is_empty() => {
                 ["/bin/sh", "-c", text].map(str::to_owned).to_vec()
             }
-            List::Many(words) if words.first().is_some_and(|word| !word.is_empty()) => words.clone(),
+            List::Many(words) if words.first().is_some_and(|word| !word.is_empty()) => {
+                words.clone()
+            }
             _ => return wrong(format!("{path}.command"), "is empty: say what to run"),
         };
         let time_limit = entry.time_limit.unwrap_or(TIME_LIMIT);

@@ -18,8 +18,8 @@ pub use change::LabChange;
 pub use error::FileError;
 pub(crate) use network::{Background, Network, Pattern};
 pub use network::{HostInfo, Program};
-pub use raw::{Direction, Transport};
 use raw::RawLab;
+pub use raw::{Direction, Transport};
 pub use star::Star;
 
 /// A network that passed every check: hosts, switches, links, traffic, changes, programs.
@@ -47,8 +47,9 @@ pub struct LabFile {
 impl LabFile {
     /// Reads a lab from TOML.
     pub fn from_toml(text: &str) -> Result<Self, FileError> {
-        let raw: RawLab = toml::from_str(text)
-            .map_err(|error| FileError::Syntax { reason: error.to_string().trim_end().to_owned() })?;
+        let raw: RawLab = toml::from_str(text).map_err(|error| FileError::Syntax {
+            reason: error.to_string().trim_end().to_owned(),
+        })?;
         raw.try_into()
     }
 

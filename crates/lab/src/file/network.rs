@@ -80,10 +80,7 @@ pub(crate) struct Background {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Pattern {
     /// One flow per sender and receiver that sends and pauses by turns.
-    OnOff {
-        on: Span,
-        off: Span,
-    },
+    OnOff { on: Span, off: Span },
     /// Flows that arrive at random, whatever became of the earlier ones.
     Sizes {
         /// Points of the distribution, rising.

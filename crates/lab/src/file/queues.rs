@@ -12,7 +12,8 @@ use super::{
 /// What a port holds where nobody says: about 2 ms at 1 Gbit/s.
 const DEFAULT_BUFFER: Bytes = Bytes::from_kib(256);
 /// Names that need no entry.
-const BUILT_IN: [(&str, QueueKind); 2] = [("single", QueueKind::Single), ("slack", QueueKind::Slack)];
+const BUILT_IN: [(&str, QueueKind); 2] =
+    [("single", QueueKind::Single), ("slack", QueueKind::Slack)];
 
 /// Checks all entries, also those that no link uses.
 pub(super) fn check_all(raw: &RawLab) -> Result<(), FileError> {
@@ -60,7 +61,10 @@ fn entry(queues: &RawQueues, mtu: u32, path: &str) -> Result<QueueLayout, FileEr
                 None => SLACK_MARK_PACKETS,
                 Some(Amount::Packets(packets)) => packets,
                 Some(Amount::Bytes(_)) => {
-                    return wrong(format!("{path}.ecn"), "the slack layout counts packets: `65packets`");
+                    return wrong(
+                        format!("{path}.ecn"),
+                        "the slack layout counts packets: `65packets`",
+                    );
                 }
             };
             Ok(QueueLayout::slack_marking(buffer, Bytes::new(u64::from(mtu)), mark))

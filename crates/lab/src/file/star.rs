@@ -6,9 +6,7 @@ use laxity_interface::{Bytes, Fraction, Rate, Span};
 
 use super::{
     FileError, LabFile,
-    raw::{
-        QueueKind, RawBackground, RawBurst, RawHosts, RawLab, RawLink, RawQueues, RawWay,
-    },
+    raw::{QueueKind, RawBackground, RawBurst, RawHosts, RawLab, RawLink, RawQueues, RawWay},
     text::{Amount, List},
 };
 

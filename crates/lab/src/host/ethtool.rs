@@ -19,7 +19,8 @@ struct Value {
 /// Switches them off on an interface of the calling thread's namespace.
 pub(super) fn offloads_off(name: &str) -> io::Result<()> {
     // Any socket will do, and an unbound one sends nothing.
-    let socket = UdpSocket::bind((std::net::Ipv4Addr::LOCALHOST, 0)).or_else(|_| UdpSocket::bind("0.0.0.0:0"))?;
+    let socket = UdpSocket::bind((std::net::Ipv4Addr::LOCALHOST, 0))
+        .or_else(|_| UdpSocket::bind("0.0.0.0:0"))?;
     for command in OFFLOADS {
         let mut value = Value { command, value: 0 };
         // SAFETY: all zero is a valid request.

@@ -8,7 +8,7 @@ pub(crate) mod processes;
 pub(crate) mod site;
 pub(crate) mod sys;
 
-pub use enter::end_with_parent;
 pub(crate) use enter::Entrance;
+pub use enter::end_with_parent;
 pub use site::SiteError;
 pub(crate) use site::{Number, Site};

@@ -127,8 +127,7 @@ fn receive_files(
     // SAFETY: the kernel writes at most as much as the message says there is room for; what it
     // writes to `control` is walked with its own macros; each descriptor it reports is new and ours.
     unsafe {
-        let length =
-            libc::recvmsg(stream.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC);
+        let length = libc::recvmsg(stream.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC);
         let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
         let mut header = libc::CMSG_FIRSTHDR(&raw const message);
         while !header.is_null() {

@@ -15,7 +15,9 @@ use crate::{
 
 /// Check whether this machine can run a lab, by running a small one.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit code: 1 if labs are not possible here, 0 otherwise, warnings included.")]
+#[command(
+    after_help = "Exit code: 1 if labs are not possible here, 0 otherwise, warnings included."
+)]
 pub(crate) struct CheckArgs {
     /// Print the findings as JSON.
     #[arg(long)]
@@ -68,7 +70,11 @@ fn findings(status: &Status, seconds: f64) -> Vec<Finding> {
         Finding::ok_if(
             status.health.realtime,
             "priority",
-            if status.health.realtime { "real-time" } else { "ordinary: other work delays packets" },
+            if status.health.realtime {
+                "real-time"
+            } else {
+                "ordinary: other work delays packets"
+            },
             "run as root, or keep the machine idle while measuring",
         ),
         Finding::ok_if(

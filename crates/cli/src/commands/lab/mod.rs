@@ -26,7 +26,9 @@ use crate::{
 /// software switch; nothing that they send leaves the machine. Any program runs inside, unchanged.
 /// It needs root or user namespaces: `laxity lab check` looks.
 #[derive(Debug, Args)]
-#[command(arg_required_else_help = true, after_help = "\
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
 Examples:
   laxity lab run examples/lab/lossy.toml                  # up, run its programs, results, down
   laxity lab up examples/lab/star-8.toml                  # bring it up and leave it
@@ -34,7 +36,8 @@ Examples:
   laxity lab status --watch                               # what every queue does
   laxity lab down
 
-docs/lab.md describes the file and how a lab is built.")]
+docs/lab.md describes the file and how a lab is built."
+)]
 pub(crate) struct LabArgs {
     #[command(subcommand)]
     command: LabCommand,

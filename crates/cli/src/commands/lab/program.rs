@@ -84,7 +84,9 @@ impl<'a> Running<'a> {
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let collect = |from: Option<Box<dyn Read + Send>>, file: Option<File>| {
             let (name, bar) = (name.clone(), bar.clone());
-            thread::spawn(move || from.map_or_else(Vec::new, |from| collect(from, file, &name, &bar)))
+            thread::spawn(move || {
+                from.map_or_else(Vec::new, |from| collect(from, file, &name, &bar))
+            })
         };
         let stdout = collect(stdout.map(|it| Box::new(it) as _), out);
         let stderr = collect(stderr.map(|it| Box::new(it) as _), err);
@@ -171,7 +173,7 @@ fn collect(
 
 /// A program that has ended.
 pub(super) struct Finished<'a> {
-    program: &'a Program,
+    pub(super) program: &'a Program,
     outcome: Outcome,
     started_s: Option<f64>,
     seconds: Option<f64>,

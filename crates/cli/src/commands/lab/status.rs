@@ -45,8 +45,17 @@ pub(crate) struct StatusArgs {
 }
 
 const COLUMNS: [&str; 11] = [
-    "from", "to", "queue", "rate_mbps", "sent_packets", "sent_bytes", "full_packets",
-    "marked_packets", "lost_packets", "backlog_bytes", "max_bytes",
+    "from",
+    "to",
+    "queue",
+    "rate_mbps",
+    "sent_packets",
+    "sent_bytes",
+    "full_packets",
+    "marked_packets",
+    "lost_packets",
+    "backlog_bytes",
+    "max_bytes",
 ];
 
 /// Runs it.
@@ -112,36 +121,37 @@ fn queue_rows(port: &PortStatus, before: Option<(&PortStatus, f64)>, all: bool) 
     let shown = queues.filter(|(_, queue)| all || queue.offered.packets > 0);
     shown
         .map(|(at, queue)| {
-        let rate = before.and_then(|(before, seconds)| {
-            let earlier = before.counters.queues.get(at)?.sent.bytes;
-            Some((queue.sent.bytes - earlier).get() as f64 * 8.0 / seconds.max(1e-3) / 1e6)
-        });
-        let mut row = Row::new()
-            .with("row", "queue")
-            .with("from", &*port.from)
-            .with("to", &*port.to)
-            .with("up", counters.up)
-            .with("queue", at as u64)
-            .with("rate_mbps", rate)
-            .with("offered_packets", queue.offered.packets)
-            .with("sent_packets", queue.sent.packets)
-            .with("sent_bytes", queue.sent.bytes.get())
-            .with("full_packets", queue.full.packets)
-            .with("down_packets", queue.down.packets)
-            .with("marked_packets", queue.marked.packets)
-            .with("backlog_packets", queue.backlog.packets)
-            .with("backlog_bytes", queue.backlog.bytes.get())
-            .with("max_packets", queue.max_packets)
-            .with("max_bytes", queue.max_bytes.get());
-        if at == 0 {
-            row = row
-                .with("lost_packets", counters.lost.packets)
-                .with("delivered_packets", counters.delivered.packets)
-                .with("delivered_bytes", counters.delivered.bytes.get())
-                .with("cut_packets", counters.cut.packets);
-        }
-        row
-    }).collect()
+            let rate = before.and_then(|(before, seconds)| {
+                let earlier = before.counters.queues.get(at)?.sent.bytes;
+                Some((queue.sent.bytes - earlier).get() as f64 * 8.0 / seconds.max(1e-3) / 1e6)
+            });
+            let mut row = Row::new()
+                .with("row", "queue")
+                .with("from", &*port.from)
+                .with("to", &*port.to)
+                .with("up", counters.up)
+                .with("queue", at as u64)
+                .with("rate_mbps", rate)
+                .with("offered_packets", queue.offered.packets)
+                .with("sent_packets", queue.sent.packets)
+                .with("sent_bytes", queue.sent.bytes.get())
+                .with("full_packets", queue.full.packets)
+                .with("down_packets", queue.down.packets)
+                .with("marked_packets", queue.marked.packets)
+                .with("backlog_packets", queue.backlog.packets)
+                .with("backlog_bytes", queue.backlog.bytes.get())
+                .with("max_packets", queue.max_packets)
+                .with("max_bytes", queue.max_bytes.get());
+            if at == 0 {
+                row = row
+                    .with("lost_packets", counters.lost.packets)
+                    .with("delivered_packets", counters.delivered.packets)
+                    .with("delivered_bytes", counters.delivered.bytes.get())
+                    .with("cut_packets", counters.cut.packets);
+            }
+            row
+        })
+        .collect()
 }
 
 /// What is not about queues, as rows.

@@ -114,8 +114,10 @@ impl<'a> Tcp<'a> {
         set_option(&socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT)?;
         if let Some(congestion) = &self.entry.congestion {
             socket.set_tcp_congestion(congestion.as_bytes()).map_err(|error| {
-                let text = format!("congestion control `{congestion}`: {error}; see \
-                                    /proc/sys/net/ipv4/tcp_available_congestion_control");
+                let text = format!(
+                    "congestion control `{congestion}`: {error}; see \
+                                    /proc/sys/net/ipv4/tcp_available_congestion_control"
+                );
                 io::Error::new(error.kind(), text)
             })?;
         }
@@ -203,9 +205,10 @@ impl Carrier for Tcp<'_> {
 
     fn switch(&mut self, pair: usize, on: bool) -> io::Result<()> {
         self.endless = true;
-        let place = self.senders.iter().position(|sender| {
-            sender.as_ref().is_some_and(|sender| sender.pair == pair)
-        });
+        let place = self
+            .senders
+            .iter()
+            .position(|sender| sender.as_ref().is_some_and(|sender| sender.pair == pair));
         let place = match place {
             Some(place) => Some(place),
             None if on => self.sender(pair)?,
