@@ -95,8 +95,8 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
     match outcome {
         Err(error) if !failure::is_interrupt(&error) => return Err(error),
         outcome => {
-            let started: Vec<_> = finished.iter().map(|it| it.program.name.clone()).collect();
-            let left = file.programs().iter().filter(|it| !started.contains(&it.name));
+            let ran: Vec<_> = finished.iter().map(|it| it.program.name.clone()).collect();
+            let left = file.programs().iter().filter(|it| !ran.contains(&it.name));
             finished.extend(left.map(Finished::not_started));
             print(args, started, &finished, status.ok().as_ref())?;
             outcome?;
