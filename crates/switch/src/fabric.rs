@@ -131,12 +131,13 @@ impl Fabric {
             }
         }
         self.forward(from.into(), frame);
+        self.advance(now);
     }
 
     /// Takes out the next frame that has arrived at a host by `now`, and when it arrived.
     pub fn poll_frame(&mut self, now: Time) -> Option<(HostId, Frame, Time)> {
         self.advance(now);
-        self.ready.pop_front()
+        self.ready.pop_front_if(|(_, _, at)| *at <= now)
     }
 
     /// The earliest time at which [`poll_frame`](Self::poll_frame) may give a frame if nothing else
@@ -170,6 +171,7 @@ impl Fabric {
                 self.handle_change(now, Change::Link { port, up });
             }
         }
+        self.advance(now);
     }
 
     /// What it has done so far.

@@ -178,3 +178,74 @@ pub(crate) const fn scramble(x: u64) -> u64 {
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ipv6(traffic_class: u8, port: u8) -> Vec<u8> {
+        let mut bytes = vec![0; 100];
+        bytes[12..14].copy_from_slice(&TYPE_IPV6.to_be_bytes());
+        bytes[14] = 0x60 | traffic_class >> 4;
+        bytes[15] = traffic_class << 4 | 0x0a;
+        bytes[20] = 17;
+        bytes[55] = port;
+        bytes
+    }
+
+    #[test]
+    fn ipv6_has_a_traffic_class_across_two_bytes() {
+        for class in 0..=255u8 {
+            let mut frame = Frame::new(ipv6(class, 0));
+            assert_eq!(frame.dscp().with_ecn(frame.ecn()), class);
+            let changed = frame.mark();
+            assert_eq!(changed, matches!(class & 3, 1 | 2));
+            let marked = if changed { class | 3 } else { class };
+            assert_eq!(frame.bytes(), ipv6(marked, 0), "nothing else changes");
+        }
+    }
+
+    #[test]
+    fn ports_are_part_of_a_flow_and_marks_are_not() {
+        let flow = |bytes| Frame::new(bytes).flow();
+        assert_ne!(flow(ipv6(0, 1)), flow(ipv6(0, 2)));
+        assert_eq!(flow(ipv6(0, 1)), flow(ipv6(3, 1)));
+    }
+
+    #[test]
+    fn fragments_of_a_packet_stay_together() {
+        let fragment = |offset: u16, ports: u8| {
+            let mut bytes = vec![0; 60];
+            bytes[12..14].copy_from_slice(&TYPE_IPV4.to_be_bytes());
+            bytes[14] = 0x45;
+            bytes[20..22].copy_from_slice(&offset.to_be_bytes());
+            bytes[23] = 17;
+            bytes[34] = ports;
+            Frame::new(bytes).flow()
+        };
+        // The first has ports and "more fragments", the second payload where ports would be.
+        assert_eq!(fragment(0x2000, 1), fragment(0x00b9, 2));
+        assert_ne!(fragment(0x4000, 1), fragment(0x4000, 2), "\"do not fragment\" is no fragment");
+    }
+
+    #[test]
+    fn short_and_strange_frames_are_ordinary_traffic() {
+        for length in 0..60 {
+            for kind in [TYPE_IPV4, TYPE_IPV6, 0x0806] {
+                let mut bytes = vec![0xff; length];
+                if length >= 14 {
+                    bytes[12..14].copy_from_slice(&kind.to_be_bytes());
+                }
+                let mut frame = Frame::new(bytes);
+                frame.mark();
+                assert_eq!(frame.size().get(), length as u64);
+            }
+        }
+    }
+
+    #[test]
+    fn addresses_of_hosts() {
+        assert_eq!(MacAddress::of_host(0).to_string(), "02:00:00:00:00:01");
+        assert_eq!(MacAddress::of_host(299).to_string(), "02:00:00:00:01:2c");
+    }
+}

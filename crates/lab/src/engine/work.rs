@@ -137,6 +137,7 @@ impl Worker {
             let Some((stamp, at)) = first else { return };
             let port = &mut self.ports[at];
             self.received += 1;
+            self.pace.note_frame(stamp);
             match port.ring.peek().and_then(|received| received.bytes) {
                 Some(bytes) => {
                     let frame = self.fabric.frame(bytes);
@@ -182,12 +183,15 @@ impl Worker {
         let due = self.fabric.poll_timeout();
         let left = due.map(|due| due.since(now));
         let near = left.is_some_and(|left| left <= self.options.spin);
+        // While frames come in quick succession the next one is worth waiting for too: to wake this
+        // thread would cost whoever sends it more than to send it.
+        let expected = self.pace.expected();
         if self.realtime && self.pace.must_rest(now) {
             self.sleep(&mut [], Some(REST));
         } else if left == Some(Span::ZERO) {
             // No time to wait.
-        } else if near && self.pace.may_spin(now) {
-            self.spin(now, due.unwrap_or(now));
+        } else if (near || expected > now) && self.pace.may_spin(now) {
+            self.spin(now, due.filter(|_| near).unwrap_or(expected));
         } else {
             let limit = left.map(|left| if near { left } else { left - self.options.spin });
             self.sleep(files, limit);
