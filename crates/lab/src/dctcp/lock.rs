@@ -31,7 +31,7 @@ impl Lock {
         Ok(lock)
     }
 
-    pub(super) fn share(&mut self) -> io::Result<()> {
+    pub(super) fn share(&self) -> io::Result<()> {
         self.flock(libc::LOCK_SH)
     }
 

@@ -91,7 +91,7 @@ impl Dctcp {
         }
         let clang = Tool::find("clang", "clang")?;
         let bpftool = Tool::find("bpftool", "bpftool")?;
-        let mut lock = Lock::exclusive().map_err(system("lock the loading of DCTCP"))?;
+        let lock = Lock::exclusive().map_err(system("lock the loading of DCTCP"))?;
         if !is_offered() {
             let folder = Folder::create().map_err(system("create a temporary folder"))?;
             let (source, object) = (folder.0.join("dctcp.bpf.c"), folder.0.join("dctcp.bpf.o"));

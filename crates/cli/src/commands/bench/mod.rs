@@ -1,5 +1,6 @@
 //! `laxity bench`: measurements that anyone can repeat.
 
+mod compare;
 mod cpu;
 mod laxity;
 mod serve;
@@ -20,6 +21,7 @@ pub(crate) struct BenchArgs {
 #[derive(Debug, Subcommand)]
 enum Bench {
     Transfer(transfer::TransferArgs),
+    Compare(compare::CompareArgs),
     Serve(serve::ServeArgs),
     #[command(hide = true)]
     Worker(worker::WorkerArgs),
@@ -29,6 +31,7 @@ enum Bench {
 pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     match &args.what {
         Bench::Transfer(args) => transfer::run(args),
+        Bench::Compare(args) => compare::run(args),
         Bench::Serve(args) => serve::run(args),
         Bench::Worker(args) => worker::run(args),
     }

@@ -19,9 +19,7 @@ use laxity_endpoint::{Endpoint, Finish, Fraction, Key, Outgoing, Peer};
 use super::{
     Cue, Ended, Shared,
     clock::{now_ns, sleep_until},
-    message::{
-        Arrival, Event, LaxitySettings, Load, Receive, Send, Totals, Transport, Window,
-    },
+    message::{Arrival, Event, LaxitySettings, Load, Receive, Send, Totals, Transport, Window},
 };
 
 /// Jobs of a stream that are under way at a time: the next one is there when one ends.
@@ -170,11 +168,7 @@ pub(super) fn send(
     Ok(Totals { repeated, ..Totals::default() })
 }
 
-fn describe<'a>(
-    job: Outgoing<'a>,
-    settings: &LaxitySettings,
-    send: &Send,
-) -> Result<Outgoing<'a>> {
+fn describe<'a>(job: Outgoing<'a>, settings: &LaxitySettings, send: &Send) -> Result<Outgoing<'a>> {
     Ok(job
         .min_delivery(Fraction::new(settings.min_delivery)?)
         .finish(if settings.enough { Finish::Enough } else { Finish::FirstPass })

@@ -166,6 +166,8 @@ mod tests {
         let Order::Send(back) = serde_json::from_str(&line).unwrap() else { panic!("{line}") };
         assert!(matches!(back.transport, Transport::Laxity(s) if s.min_delivery == 0.9));
         let line = serde_json::to_string(&Event::Closed(Totals::default())).unwrap();
-        assert!(matches!(serde_json::from_str(&line).unwrap(), Event::Closed(t) if t.repeated == 0));
+        assert!(
+            matches!(serde_json::from_str(&line).unwrap(), Event::Closed(t) if t.repeated == 0)
+        );
     }
 }

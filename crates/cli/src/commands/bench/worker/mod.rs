@@ -25,7 +25,6 @@ use anyhow::{Context, Result};
 use clap::Args;
 use laxity_endpoint::Endpoint;
 
-#[allow(unused_imports)]
 pub(super) use clock::now_ns;
 use message::{Event, Order, Totals, Transport, Window};
 
@@ -126,9 +125,9 @@ impl Worker {
             Order::Receive(receive) => {
                 let shared = self.shared.clone();
                 match &receive.transport {
-                    Transport::Tcp { .. } => self.start(move |cues| {
-                        tcp::receive(&shared, &receive, &cues)
-                    })?,
+                    Transport::Tcp { .. } => {
+                        self.start(move |cues| tcp::receive(&shared, &receive, &cues))?
+                    }
                     Transport::Laxity(settings) => {
                         let endpoint = self.endpoint(settings, receive.bind)?;
                         let address = endpoint.local_addr();

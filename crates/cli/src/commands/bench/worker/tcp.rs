@@ -118,7 +118,9 @@ fn read(
         let now = now_ns();
         if receive.load == Load::Stream {
             // The reader keeps reading to the end, so that the window sees a steady state.
-            before = before.or((now >= window.from_ns).then_some(total));
+            if before.is_none() && now >= window.from_ns {
+                before = Some(total);
+            }
             if now <= window.until_ns {
                 inside = total + count;
             }
@@ -157,7 +159,8 @@ pub(super) fn send(shared: &Shared, send: &Send, cues: &mpsc::Receiver<Cue>) -> 
         Load::Once => left > 0,
         Load::Stream => now_ns() < window.until_ns,
     } {
-        let portion = if send.load == Load::Once { left.min(PORTION as u64) } else { PORTION as u64 };
+        let portion =
+            if send.load == Load::Once { left.min(PORTION as u64) } else { PORTION as u64 };
         let done = stream.write(&data[..portion as usize]).with_context(|| {
             format!("TCP {control} to {} took nothing any more, {left} bytes to go", send.to)
         })?;
