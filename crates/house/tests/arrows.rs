@@ -11,9 +11,10 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("house", &[], &[]),
     ("link", &["interface"], &[]),
     ("protocol", &["interface"], &["link"]),
+    ("switch", &["interface", "link"], &["protocol"]),
     ("endpoint", &["interface", "protocol"], &["link"]),
-    ("lab", &["endpoint", "interface", "link", "protocol"], &["report"]),
-    ("cli", &["endpoint", "interface", "lab", "link", "protocol", "report"], &[]),
+    ("lab", &["endpoint", "interface", "link", "protocol", "switch"], &["report"]),
+    ("cli", &["endpoint", "interface", "lab", "link", "protocol", "report", "switch"], &[]),
 ];
 
 #[test]

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use network::{KeyArgs, NetworkArgs};
 
-use crate::commands::{bench, completions, demo, doctor, keygen, man, recv, send};
+use crate::commands::{bench, completions, demo, doctor, keygen, lab, man, recv, send};
 
 /// Send data that may lose a stated part, and never more.
 ///
@@ -43,6 +43,7 @@ pub(crate) enum Command {
     Send(send::SendArgs),
     Recv(recv::RecvArgs),
     Doctor(doctor::DoctorArgs),
+    Lab(lab::LabArgs),
     Demo(demo::DemoArgs),
     Bench(bench::BenchArgs),
     Completions(completions::CompletionsArgs),

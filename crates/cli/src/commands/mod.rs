@@ -6,6 +6,7 @@ mod connect;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod keygen;
+pub(crate) mod lab;
 pub(crate) mod man;
 pub(crate) mod recv;
 pub(crate) mod send;
@@ -24,6 +25,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
         Command::Send(args) => send::run(&args).map(done),
         Command::Recv(args) => recv::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Lab(args) => lab::run(&args),
         Command::Demo(args) => demo::run(&args).map(done),
         Command::Bench(args) => bench::run(&args).map(done),
         Command::Completions(args) => completions::run(&args).map(done),

@@ -1,6 +1,8 @@
 //! The built command on real sockets, bounded in time.
 #![allow(dead_code)] // Each test file uses its own part of this.
 
+pub(crate) mod lab;
+
 use std::{
     io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},

@@ -1,10 +1,12 @@
 //! `laxity bench`: measurements that anyone can repeat.
 
+mod compare;
 mod cpu;
 mod laxity;
 mod serve;
 mod tcp;
 mod transfer;
+mod worker;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -19,13 +21,18 @@ pub(crate) struct BenchArgs {
 #[derive(Debug, Subcommand)]
 enum Bench {
     Transfer(transfer::TransferArgs),
+    Compare(compare::CompareArgs),
     Serve(serve::ServeArgs),
+    #[command(hide = true)]
+    Worker(worker::WorkerArgs),
 }
 
 /// Runs one.
 pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     match &args.what {
         Bench::Transfer(args) => transfer::run(args),
+        Bench::Compare(args) => compare::run(args),
         Bench::Serve(args) => serve::run(args),
+        Bench::Worker(args) => worker::run(args),
     }
 }

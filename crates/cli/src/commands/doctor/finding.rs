@@ -4,7 +4,7 @@ use laxity_report::Row;
 
 /// How it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Status {
+pub(in crate::commands) enum Status {
     /// As it should be.
     Ok,
     /// It works, but slower or less surely.
@@ -15,21 +15,21 @@ pub(super) enum Status {
 
 /// What was looked at, how it is, what was found, what to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Finding {
+pub(in crate::commands) struct Finding {
     check: &'static str,
-    pub(super) status: Status,
+    pub(in crate::commands) status: Status,
     found: String,
     remedy: Option<String>,
 }
 
 impl Finding {
     /// As it should be.
-    pub(super) fn ok(check: &'static str, found: impl Into<String>) -> Self {
+    pub(in crate::commands) fn ok(check: &'static str, found: impl Into<String>) -> Self {
         Self { check, status: Status::Ok, found: found.into(), remedy: None }
     }
 
     /// Not as it should be, and what to do about it.
-    pub(super) fn warn(
+    pub(in crate::commands) fn warn(
         check: &'static str,
         found: impl Into<String>,
         remedy: impl Into<String>,
@@ -38,7 +38,7 @@ impl Finding {
     }
 
     /// In the way of any work, and what to do about it.
-    pub(super) fn fail(
+    pub(in crate::commands) fn fail(
         check: &'static str,
         found: impl Into<String>,
         remedy: impl Into<String>,
@@ -47,7 +47,7 @@ impl Finding {
     }
 
     /// As it should be if `good`, else a warning.
-    pub(super) fn ok_if(
+    pub(in crate::commands) fn ok_if(
         good: bool,
         check: &'static str,
         found: impl Into<String>,
@@ -57,7 +57,7 @@ impl Finding {
     }
 
     /// As a row of the report.
-    pub(super) fn row(self) -> Row {
+    pub(in crate::commands) fn row(self) -> Row {
         let status = match self.status {
             Status::Ok => "ok",
             Status::Warn => "warn",

@@ -1,6 +1,6 @@
 //! `laxity doctor`: what this machine and the way to a peer can do, and what to change.
 
-mod finding;
+pub(in crate::commands) mod finding;
 mod machine;
 mod peer;
 mod route;

@@ -1,0 +1,140 @@
+//! `laxity bench compare`: the same transfers over kernel TCP and Laxity, side by side in a lab.
+//!
+//! `plan` says what is measured, `schedule` whose turn it is, `stage` holds a lab with a worker in every
+//! host, `play` makes one run of it, `measure` and `fairness` collect runs, `results` and `pictures` show
+//! them.
+
+mod args;
+mod crew;
+mod fairness;
+mod measure;
+mod network;
+mod pictures;
+mod plan;
+mod play;
+mod results;
+mod schedule;
+mod stage;
+
+use std::time::Instant;
+
+use anyhow::Result;
+use indicatif::{ProgressBar, ProgressStyle};
+use laxity_lab::dctcp::Dctcp;
+use laxity_report::Report;
+
+pub(crate) use args::CompareArgs;
+use args::{Case, Scheme};
+use measure::Measured;
+use plan::{Setting, Workload};
+use stage::Stage;
+
+use crate::{
+    output::{self, To},
+    sys::signal,
+};
+
+pub(super) fn run(args: &CompareArgs) -> Result<()> {
+    let started = Instant::now();
+    let mut args = args.clone().check()?;
+    signal::watch();
+    // Kept until the end: its congestion control is in the kernel as long as this lives.
+    let dctcp = dctcp(&mut args);
+    let plan = plan::plan(&args);
+    let bar = progress(&args, &plan);
+    let mut measured = Vec::new();
+    let mut report = output::report(started);
+    for (number, (setting, workloads)) in plan.iter().enumerate() {
+        bar.set_message(format!("bringing up the lab for {}", setting.words()));
+        signal::check()?;
+        let mut stage = Stage::up(setting, number, args.tcp_ecn)?;
+        for workload in workloads {
+            let all = measure::measure(&args, &mut stage, setting, workload, &bar)?;
+            report.rows.extend(all.iter().map(Measured::row));
+            measured.extend(all);
+        }
+        if setting.case == Case::Fairness {
+            report.rows.extend(fairness::measure(&args, &mut stage, setting, &bar)?);
+        }
+        if let Some(trouble) = stage.down()? {
+            bar.suspend(|| eprintln!("note: {}: {trouble}", setting.words()));
+        }
+    }
+    bar.finish_and_clear();
+    drop(dctcp);
+    describe(&mut report, &args, started);
+    show(&args, &report, &measured)
+}
+
+/// Loads DCTCP if it is to take part; where that is impossible, says why and leaves it out.
+fn dctcp(args: &mut CompareArgs) -> Option<Dctcp> {
+    if !args.schemes.contains(&Scheme::Dctcp) {
+        return None;
+    }
+    let loaded = if args.no_ecn {
+        Err("it needs ports that mark, which --no-ecn forbids".to_owned())
+    } else {
+        Dctcp::load().map_err(|error| error.to_string())
+    };
+    match loaded {
+        Ok(dctcp) => Some(dctcp),
+        Err(why) => {
+            eprintln!("note: without dctcp: {why}");
+            args.schemes.retain(|scheme| *scheme != Scheme::Dctcp);
+            None
+        }
+    }
+}
+
+fn progress(args: &CompareArgs, plan: &[(Setting, Vec<Workload>)]) -> ProgressBar {
+    let runs: usize = plan
+        .iter()
+        .map(|(setting, workloads)| match setting.case {
+            Case::Fairness => fairness::runs(args),
+            _ => workloads.iter().map(|load| load.runs * load.contenders.len()).sum(),
+        })
+        .sum();
+    let style = ProgressStyle::with_template("{msg:48} [{bar:30}] {pos}/{len} runs, {eta} left")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    // Hidden by itself when standard error is not a terminal.
+    ProgressBar::new(runs as u64).with_style(style)
+}
+
+fn describe(report: &mut Report, args: &CompareArgs, started: Instant) {
+    report.meta.seconds = started.elapsed().as_secs_f64();
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    report.meta = std::mem::replace(&mut report.meta, laxity_report::Meta::new("", ""))
+        .seed(args.seed)
+        .with("kernel", kernel.trim())
+        .with("rate_gbps", args.rate.as_gbps_f64())
+        .with("rtt_us", args.rtt.as_us())
+        .with("loss_of", if args.ack_loss { "data and acknowledgements" } else { "data" })
+        .with("finish", if args.first_pass { "first-pass" } else { "enough" })
+        .with("laxity_keyed", !args.insecure)
+        .with("ports_mark", !args.no_ecn)
+        .with("tcp_asks_for_ecn", args.tcp_ecn)
+        .with("invalid_runs_count", args.accept_invalid);
+}
+
+fn show(args: &CompareArgs, report: &Report, measured: &[Measured]) -> Result<()> {
+    let pictures = pictures::pictures(args, measured);
+    let words = results::words(measured);
+    if let Some(folder) = &args.svg {
+        pictures::write_all(folder, &pictures)?;
+    }
+    if let Some(path) = &args.html {
+        pictures::write_page(path, args, report, &pictures, &words)?;
+    }
+    if args.json {
+        return output::emit(report, true, To::Stdout, &[]);
+    }
+    for (fairness, columns) in
+        [(false, results::TRANSFER_COLUMNS), (true, results::FAIRNESS_COLUMNS)]
+    {
+        let part = results::part(report, fairness);
+        if !part.rows.is_empty() {
+            output::emit(&part, false, To::Stdout, columns)?;
+        }
+    }
+    output::print(&words, To::Stdout)
+}

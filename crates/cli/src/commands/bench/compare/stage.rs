@@ -1,0 +1,143 @@
+//! A lab that is up, with a worker in every host.
+
+use std::{
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use laxity_interface::Span;
+use laxity_lab::{Lab, LabFile};
+
+use super::{
+    crew::Worker,
+    network,
+    plan::Setting,
+    play::{Flow, Played, Seat, Terms, how_far, play},
+    schedule::Verdict,
+};
+use crate::failure::is_interrupt;
+
+/// How long workers may take to begin.
+const BEGIN: Duration = Duration::from_secs(20);
+
+/// A lab with a worker in every host; everything ends when it is dropped.
+pub(super) struct Stage {
+    // Before the lab: programs inside end first.
+    seats: Vec<Seat>,
+    lab: Lab,
+    tcp_ecn: bool,
+    trouble: Option<Trouble>,
+}
+
+/// What was wrong with runs that are not valid.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trouble {
+    runs: usize,
+    latest: Span,
+    lost: u64,
+}
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { runs, latest, lost } = self;
+        write!(
+            f,
+            "{runs} runs were not valid: the lab was late by up to {latest} (p99 of a run) and lost {lost} \
+             packets by itself; a machine with less to do would help"
+        )
+    }
+}
+
+/// A run, and whether it counts.
+pub(super) enum Run {
+    /// It went to its end.
+    Played {
+        /// What happened.
+        played: Played,
+        /// Valid unless the lab did not keep time.
+        verdict: Verdict,
+    },
+    /// It did not.
+    Failed(anyhow::Error),
+}
+
+/// This program, as the holder of a lab.
+fn daemon() -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
+    command.args(["lab", "daemon"]);
+    Ok(command)
+}
+
+impl Stage {
+    pub(super) fn up(setting: &Setting, number: usize, tcp_ecn: bool) -> Result<Self> {
+        let file = LabFile::from_toml(&network::toml(setting))
+            .context("a lab file of our own was refused")?;
+        let name = format!("compare-{}-{number}", std::process::id());
+        let lab = Lab::up(&file, &name, daemon()?)?;
+        let mut stage = Self { seats: Vec::new(), lab, tcp_ecn, trouble: None };
+        stage.hire(setting.hosts())?;
+        Ok(stage)
+    }
+
+    /// Starts a worker in each of the first hosts.
+    fn hire(&mut self, hosts: usize) -> Result<()> {
+        self.seats.clear();
+        let program = std::env::current_exe().context("cannot find this program")?;
+        for info in &self.lab.hosts()[..hosts] {
+            let mut command = Command::new(&program);
+            command.args(["bench", "worker"]);
+            let command = self.lab.enter(&info.name, command)?;
+            let worker = Worker::start(&info.name, command)?;
+            self.seats.push(Seat { worker, address: info.address.into() });
+        }
+        let until = Instant::now() + BEGIN;
+        for seat in &mut self.seats {
+            let unset = seat.worker.prepare(self.tcp_ecn, until)?;
+            for setting in unset {
+                eprintln!("note: host {} could not set {setting}", seat.worker.host());
+            }
+        }
+        Ok(())
+    }
+
+    /// One run. Errors are those that no other run would mend.
+    pub(super) fn run(&mut self, flows: &[Flow], terms: &Terms) -> Result<Run> {
+        let lab = &self.lab;
+        let reset = || lab.reset_health().context("the lab does not answer");
+        match play(&mut self.seats, flows, terms, reset) {
+            Ok(played) => {
+                let verdict = self.verdict()?;
+                Ok(Run::Played { played, verdict })
+            }
+            Err(error) if is_interrupt(&error) => Err(error),
+            Err(error) => {
+                let far = how_far(&mut self.seats);
+                // Their state is unknown: others take their place.
+                let hosts = self.seats.len();
+                self.hire(hosts)?;
+                Ok(Run::Failed(error.context(far)))
+            }
+        }
+    }
+
+    /// Whether what was measured since the last start counts.
+    fn verdict(&mut self) -> Result<Verdict> {
+        let health = self.lab.status().context("the lab does not answer")?.health;
+        if health.is_valid() {
+            return Ok(Verdict::Valid);
+        }
+        let trouble = self.trouble.get_or_insert_default();
+        trouble.runs += 1;
+        trouble.latest = trouble.latest.max(health.lateness.p99);
+        trouble.lost += health.ring_drops + health.refused;
+        Ok(Verdict::Invalid)
+    }
+
+    /// Takes it down; returns what was wrong with runs that are not valid, in words.
+    pub(super) fn down(mut self) -> Result<Option<String>> {
+        self.seats.clear();
+        self.lab.down()?;
+        Ok(self.trouble.map(|trouble| trouble.to_string()))
+    }
+}

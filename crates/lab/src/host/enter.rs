@@ -1,0 +1,71 @@
+//! Going into a host: what happens between fork and exec.
+#![allow(unsafe_code)] // A hook that runs in the new process.
+
+use std::{
+    ffi::{CStr, CString},
+    io,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::process::CommandExt,
+    },
+    path::Path,
+    process::Command,
+};
+
+use super::sys;
+
+/// The way into one host.
+#[derive(Debug)]
+pub(crate) struct Entrance {
+    /// The user namespace to join first, where the lab has one.
+    pub(crate) user: Option<OwnedFd>,
+    /// The host's network.
+    pub(crate) network: OwnedFd,
+    /// The host's name.
+    pub(crate) name: String,
+    /// What stands in for `/etc/hosts`.
+    names: CString,
+}
+
+impl Entrance {
+    /// A way into the host of this name, where `names` is read as `/etc/hosts`.
+    pub(crate) fn new(
+        user: Option<OwnedFd>,
+        network: OwnedFd,
+        name: String,
+        names: &Path,
+    ) -> io::Result<Self> {
+        let names = CString::new(names.as_os_str().as_encoded_bytes())?;
+        Ok(Self { user, network, name, names })
+    }
+
+    /// Makes a command run inside.
+    pub(crate) fn lead(self, command: &mut Command) {
+        // SAFETY: between fork and exec only system calls with prepared arguments are made: no
+        // memory is allocated and no lock is taken.
+        unsafe { command.pre_exec(move || self.go()) };
+    }
+
+    fn go(&self) -> io::Result<()> {
+        if let Some(user) = &self.user {
+            sys::join(user.as_fd(), libc::CLONE_NEWUSER)?;
+        }
+        sys::join(self.network.as_fd(), libc::CLONE_NEWNET)?;
+        sys::unshare(libc::CLONE_NEWNS | libc::CLONE_NEWUTS)?;
+        // What is mounted here stays here; what is mounted outside is still seen.
+        sys::mount(c"none", c"/", None, libc::MS_REC | libc::MS_SLAVE)?;
+        // The hosts' names, and /sys/class/net with the host's own card. Where the machine has no
+        // such file or a container forbids it, addresses still work.
+        let _ = sys::mount(&self.names, c"/etc/hosts", None, libc::MS_BIND);
+        let _ = sys::mount(c"lab", c"/sys", Some(SYSFS), 0);
+        sys::set_host_name(&self.name)
+    }
+}
+
+const SYSFS: &CStr = c"sysfs";
+
+/// Makes a command end when the process that starts it ends.
+pub fn end_with_parent(command: &mut Command) {
+    // SAFETY: only a system call with a number is made between fork and exec.
+    unsafe { command.pre_exec(|| sys::die_with_parent(libc::SIGKILL)) };
+}

@@ -1,0 +1,14 @@
+//! Hosts: namespaces, cables, programs inside. Everything here talks to the kernel.
+
+mod enter;
+mod ethtool;
+mod interface;
+mod netlink;
+pub(crate) mod processes;
+pub(crate) mod site;
+pub(crate) mod sys;
+
+pub(crate) use enter::Entrance;
+pub use enter::end_with_parent;
+pub use site::SiteError;
+pub(crate) use site::{Number, Site};
