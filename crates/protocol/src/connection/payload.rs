@@ -51,8 +51,10 @@ impl Connection {
     /// Tells the sampler if the lane has nothing more to send: what it measures next then says more
     /// about the application than about the network.
     pub(super) fn note_pause(&mut self, kind: LaneKind) {
-        if self.pick(kind).is_none() {
-            let lane = &mut self.lanes[kind as usize];
+        let more = self.pick(kind).is_some();
+        let lane = &mut self.lanes[kind as usize];
+        lane.pacer.wait(more && lane.has_room());
+        if !more {
             lane.sampler.on_app_limited(lane.in_flight);
         }
     }
@@ -88,9 +90,9 @@ impl Connection {
         let lane = &self.lanes[kind as usize];
         let rate = lane.controller.rate();
         let room = lane.window() - lane.in_flight;
-        let burst =
-            Pacer::burst(rate, self.rtt.smoothed(), packet as u64, lane.in_flight < packet as u64)
-                .min(room.max(1)) as usize;
+        let rtt = self.rtt.smoothed();
+        let burst = Pacer::burst(rate, rtt, packet as u64, lane.in_flight < packet as u64);
+        let burst = (burst + lane.pacer.owed(now, rate, rtt)).min(room.max(1)) as usize;
         let (mut segment, mut total, mut packets) = (0, 0, 0);
         while packets < MAX_SEGMENTS && total + packet <= MAX_BATCH && total < burst {
             let limit = if packets == 0 { packet } else { segment };
@@ -110,7 +112,11 @@ impl Connection {
             return None;
         }
         let jitter = f64::from(shared.rng.next_u32()) / f64::from(u32::MAX);
-        self.lanes[kind as usize].pacer.sent(now, rate, total as u64, jitter);
+        let lane = &mut self.lanes[kind as usize];
+        if lane.pacer.sent(now, rate, total as u64, rtt, jitter) {
+            // What is measured now says more about this host than about the network.
+            lane.sampler.on_app_limited(lane.in_flight);
+        }
         let class = self.note_sent(id, total, kind);
         Some(self.transmit(Ecn::Ect0, class, segment, total, Some(shared)))
     }

@@ -2,7 +2,7 @@
 
 use laxity_interface::{Bytes, Rate, Span, Time};
 
-/// A pacer: bytes leave in bursts at a given rate, without catching up after a stall.
+/// A pacer: bytes leave in bursts at a given rate, without catching up after a long stall.
 ///
 /// Timers are dear (tens of microseconds on a virtual machine) and tiny switch queues are short, so a
 /// burst follows the rate: an eighth of a round trip's worth, at least what the rate needs between two
@@ -11,7 +11,13 @@ use laxity_interface::{Bytes, Rate, Span, Time};
 pub(crate) struct Pacer {
     /// The next burst leaves at this time.
     next: Time,
+    /// The next burst waits for that time and for nothing else.
+    waiting: bool,
 }
+
+/// A host that is late by less than this makes up for it: it has other things to do than to watch the
+/// clock, and a rate that is never reached would not be measured either.
+const CATCH_UP: Span = Span::from_us(200);
 
 /// Bursts are at least this long in time: one timer per burst must not bind the rate.
 const QUANTUM: Span = Span::from_us(20);
@@ -37,16 +43,43 @@ impl Pacer {
         by_rtt.min(8 * packet).max(by_timer).max(least).min(MAX_BURST.max(packet))
     }
 
+    /// Whether more could leave if it were time: only then lateness is the host's.
+    pub(crate) fn wait(&mut self, waiting: bool) {
+        self.waiting = waiting;
+    }
+
+    /// Bytes that should have left before `now` and may be made up for with the next burst.
+    pub(crate) fn owed(&self, now: Time, rate: Rate, rtt: Span) -> u64 {
+        if !self.waiting {
+            return 0;
+        }
+        rate.bytes_in(now.since(self.next).min(limit(rtt))).get()
+    }
+
     /// Notes that `bytes` left. `jitter` in [0,1) spreads flows that would otherwise march in step and
-    /// let one of them capture a tiny queue.
-    pub(crate) fn sent(&mut self, now: Time, rate: Rate, bytes: u64, jitter: f64) {
+    /// let one of them capture a tiny queue. True if the host was so late that the rate is not kept.
+    pub(crate) fn sent(
+        &mut self,
+        now: Time,
+        rate: Rate,
+        bytes: u64,
+        rtt: Span,
+        jitter: f64,
+    ) -> bool {
         let span = rate.time_for(Bytes::new(bytes));
         let spread = span.mul_f64(0.9 + 0.2 * jitter);
-        // Being late by less than one burst is made up for, otherwise timers would eat the rate;
-        // longer stalls are not: that would be a burst of its own.
-        let late = now.since(self.next).min(span);
-        self.next = now - late + spread;
+        // Being late by less than one burst is always made up for, otherwise timers would eat the
+        // rate; long stalls are not: that would be a burst of its own.
+        let most = if self.waiting { span.max(limit(rtt)) } else { span };
+        let late = now.since(self.next);
+        self.next = now - late.min(most) + spread;
+        self.waiting && late > most + span
     }
+}
+
+/// What may be made up for at most: a queue that holds a round trip's worth must not be filled by it.
+fn limit(rtt: Span) -> Span {
+    (rtt / 4).min(CATCH_UP)
 }
 
 #[cfg(test)]
@@ -54,6 +87,7 @@ mod tests {
     use super::*;
 
     const GBIT: Rate = Rate::from_gbps(1);
+    const RTT: Span = Span::from_us(500);
 
     #[test]
     fn keeps_the_rate_in_the_mean() {
@@ -62,8 +96,8 @@ mod tests {
         let end = now + Span::from_ms(100);
         let mut turn = 0;
         while now < end {
-            let burst = Pacer::burst(GBIT, Span::from_us(500), 1400, false);
-            pacer.sent(now, GBIT, burst, f64::from(turn % 10) / 10.0 + 0.05);
+            let burst = Pacer::burst(GBIT, RTT, 1400, false);
+            pacer.sent(now, GBIT, burst, RTT, f64::from(turn % 10) / 10.0 + 0.05);
             sent += burst;
             turn += 1;
             // The timer is late by up to 10 µs.
@@ -77,12 +111,28 @@ mod tests {
     fn never_catches_up_after_a_stall() {
         let mut pacer = Pacer::default();
         let start = Time::ZERO + Span::from_ms(1);
-        pacer.sent(start, GBIT, 12_500, 0.5);
+        pacer.sent(start, GBIT, 12_500, RTT, 0.5);
         let late = start + Span::from_secs(1);
-        pacer.sent(late, GBIT, 12_500, 0.5);
+        pacer.sent(late, GBIT, 12_500, RTT, 0.5);
         assert!(pacer.next() <= late + Span::from_us(100));
-        pacer.sent(late, GBIT, 12_500, 0.5);
+        pacer.sent(late, GBIT, 12_500, RTT, 0.5);
         assert!(pacer.next() > late + Span::from_us(50), "one burst made up for, not ten thousand");
+    }
+
+    #[test]
+    fn a_host_that_is_a_little_late_keeps_the_rate() {
+        let mut pacer = Pacer::default();
+        let start = Time::ZERO + Span::from_ms(1);
+        pacer.sent(start, GBIT, 6_250, RTT, 0.5);
+        let late = pacer.next() + Span::from_us(100);
+        assert_eq!(pacer.owed(late, GBIT, RTT), 0, "nothing waited for its time");
+        pacer.wait(true);
+        assert_eq!(pacer.owed(late, GBIT, RTT), 12_500);
+        assert!(!pacer.sent(late, GBIT, 6_250 + 12_500, RTT, 0.5));
+        assert_eq!(pacer.next(), late + Span::from_us(50));
+        let later = pacer.next() + Span::from_ms(1);
+        assert_eq!(pacer.owed(later, GBIT, RTT), 15_625, "a quarter of the round trip");
+        assert!(pacer.sent(later, GBIT, 6_250 + 15_625, RTT, 0.5), "and says so");
     }
 
     #[test]

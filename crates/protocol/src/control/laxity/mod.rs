@@ -265,6 +265,28 @@ impl Controller for Laxity {
         }
         let trips = std::mem::take(&mut self.trips);
         let queued = trips.queued(self.min_rtt);
+        eprintln!(
+            "DBG {now} acked {} lost {} marked {} silent {} tlr {:.3} snd {} srtt {} min {} bw {:.0}M rate {:.0}M ms {:.2} win {} cap {:?} pl {:.3} phase {:?} cyc {} q {} inf {} reason {:?}",
+            epoch.acked,
+            epoch.lost,
+            epoch.marked,
+            epoch.silent,
+            epoch.target_loss_rate,
+            epoch.active_senders,
+            self.smoothed_rtt,
+            self.min_rtt,
+            self.bandwidth() / 1e6,
+            self.rate().as_bps() as f64 / 1e6,
+            self.mark_share,
+            self.window(),
+            self.share.cap(self.packet),
+            self.path_loss.rate(),
+            self.phase,
+            self.cycle.0,
+            queued,
+            self.most_in_flight,
+            self.reason
+        );
         let in_flight = std::mem::take(&mut self.most_in_flight);
         self.share.on_epoch(queued, self.limited(in_flight));
         let known = epoch.acked + epoch.lost;
