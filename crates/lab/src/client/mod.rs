@@ -79,10 +79,11 @@ impl Lab {
 
     /// Ends a lab by its name, and clears away what a dead one left. Programs inside are ended.
     pub fn end(name: &str) -> Result<(), LabError> {
-        match Self::open(name) {
-            Ok(lab) => lab.down(),
-            Err(LabError::Dead { .. }) => clear(name),
-            Err(error) => Err(error),
+        match Self::open(name).and_then(Self::down) {
+            Err(LabError::Dead { .. }) => clear(name, false),
+            // It lives and does not listen: it gets no second chance.
+            Err(LabError::Silent { .. }) => clear(name, true),
+            outcome => outcome,
         }
     }
 
@@ -240,9 +241,15 @@ fn meet(entry: &Entry, name: &str) -> Result<(Channel, Introduction), LabError> 
     }
 }
 
-/// Clears away what a dead daemon left.
-fn clear(name: &str) -> Result<(), LabError> {
+/// Clears away what a dead daemon left, or ends one that does not answer first.
+fn clear(name: &str, by_force: bool) -> Result<(), LabError> {
     let entry = Entry::of(name)?;
+    if by_force && let Some(record) = entry.record() {
+        // The lock says that whoever wrote this down still lives; then this is its number.
+        if entry.take()?.is_none() {
+            let _ = sys::kill(record.process, libc::SIGKILL);
+        }
+    }
     let start = Instant::now();
     loop {
         if let Some(lock) = entry.take()? {
@@ -252,17 +259,10 @@ fn clear(name: &str) -> Result<(), LabError> {
             return removed
                 .map_err(|source| LabError::Folder { path: entry.folder().to_owned(), source });
         }
-        // It does not listen but lives: it is coming up, or has been stopped.
+        // One that was killed takes a moment to go, one that is coming up will listen.
         if start.elapsed() > END {
-            let process = entry.record().map(|record| record.process);
-            let Some(process) = process.filter(|_| start.elapsed() < END * 2) else {
-                return Err(LabError::Silent {
-                    name: name.to_owned(),
-                    source: io::Error::other("something holds its lock"),
-                });
-            };
-            // The lock says that this process is still the one that wrote itself down.
-            let _ = sys::kill(process, libc::SIGKILL);
+            let source = io::Error::other("something holds the lock of its folder");
+            return Err(LabError::Silent { name: name.to_owned(), source });
         }
         thread::sleep(LOOK * 10);
     }

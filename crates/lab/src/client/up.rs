@@ -49,7 +49,8 @@ impl Lab {
     ) -> Result<Self, LabError> {
         let entry = Entry::of(name)?;
         let Some(lock) = entry.take_when_free()? else {
-            let process = entry.record().map_or("unknown".into(), |it| it.process.to_string());
+            let process = entry.record().map(|record| record.process.to_string());
+            let process = process.unwrap_or_else(|| "unknown".into());
             return Err(LabError::Taken { name: name.to_owned(), process });
         };
         entry.clean()?;
