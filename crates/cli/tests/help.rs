@@ -17,6 +17,9 @@ fn help_texts() {
     insta::assert_snapshot!("help_send", help(&["send", "--help"]));
     insta::assert_snapshot!("help_recv", help(&["recv", "--help"]));
     insta::assert_snapshot!("help_doctor", help(&["doctor", "--help"]));
+    insta::assert_snapshot!("help_lab", help(&["lab", "--help"]));
+    insta::assert_snapshot!("help_lab_run", help(&["lab", "run", "--help"]));
+    insta::assert_snapshot!("help_lab_exec", help(&["lab", "exec", "--help"]));
 }
 
 #[test]
