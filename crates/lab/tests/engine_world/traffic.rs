@@ -134,7 +134,8 @@ fn set(socket: &UdpSocket, level: libc::c_int, name: libc::c_int, value: libc::c
 }
 
 /// Bursts of eight packets that fill 60 % of a port, and between them single ones that fill 7/24 of
-/// it, for so many bursts; how many single ones were sent. None if a packet left too late for that.
+/// it, for so many bursts; how many single ones were sent. None if the machine was too busy to send
+/// them in time.
 pub fn bursts(high: &Source, low: &Source, slot: Duration, count: u32) -> Option<u32> {
     let start = Instant::now() + slot;
     let (burst_every, low_every) = (slot.mul_f64(8.0 / 0.6), slot.mul_f64(24.0 / 7.0));
@@ -146,6 +147,7 @@ pub fn bursts(high: &Source, low: &Source, slot: Duration, count: u32) -> Option
         while Instant::now() < next {
             std::hint::spin_loop();
         }
+        late += u32::from(next.elapsed() > slot);
         if next == burst {
             for number in 0..8 {
                 high.send(number);
@@ -156,8 +158,6 @@ pub fn bursts(high: &Source, low: &Source, slot: Duration, count: u32) -> Option
             sent += 1;
             single += low_every;
         }
-        // The packets of a burst take a while to send; more than two slots is a stall.
-        late += u32::from(next.elapsed() > slot * 2);
     }
     (late * 50 <= sent).then_some(sent)
 }

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use laxity_interface::Rate;
+use laxity_interface::{Rate, Span};
 use laxity_switch::ETHERNET_OVERHEAD;
 
 use super::Plan;
@@ -13,8 +13,10 @@ use super::Plan;
 /// What each class owns without borrowing. HTB refuses zero.
 const OWN: &str = "8kbit";
 
-/// How many frames may leave in one go: HTB's timers are not exact enough for one at a time.
-const BURST: u64 = 10;
+/// How much may leave in one go: two frames, or what the port sends until HTB's timer has certainly
+/// rung. Less and the rate is not reached; more and tiny queues never fill.
+const BURST_FRAMES: u64 = 2;
+const BURST_TIME: Span = Span::from_us(100);
 
 /// The script.
 pub(super) fn script(plan: &Plan, rate: Rate) -> String {
@@ -31,7 +33,8 @@ pub(super) fn script(plan: &Plan, rate: Rate) -> String {
 
 fn write_port(text: &mut String, plan: &Plan, dev: &str, rate: Rate) -> std::fmt::Result {
     let (bps, packet, overhead) = (rate.as_bps(), plan.packet().get(), ETHERNET_OVERHEAD.get());
-    let (burst, own) = (packet * BURST, OWN);
+    let burst = rate.bytes_in(BURST_TIME).get().max(packet * BURST_FRAMES);
+    let own = OWN;
     writeln!(
         text,
         "\n# {dev}: {rate}, counted as on the wire\n\
