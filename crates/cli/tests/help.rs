@@ -16,6 +16,7 @@ fn help_texts() {
     insta::assert_snapshot!("help_keygen", help(&["keygen", "--help"]));
     insta::assert_snapshot!("help_send", help(&["send", "--help"]));
     insta::assert_snapshot!("help_recv", help(&["recv", "--help"]));
+    insta::assert_snapshot!("help_switch_config", help(&["switch-config", "--help"]));
     insta::assert_snapshot!("help_doctor", help(&["doctor", "--help"]));
     insta::assert_snapshot!("help_lab", help(&["lab", "--help"]));
     insta::assert_snapshot!("help_lab_run", help(&["lab", "run", "--help"]));

@@ -15,7 +15,7 @@ use std::{
 
 use engine_world::{
     World, address, allowed, describe, judged,
-    traffic::{PAYLOAD, Sink, Source, WIRE_BITS, interval, paced},
+    traffic::{PAYLOAD, Sink, Source, WIRE_BITS, bursts, interval, paced},
 };
 use laxity_interface::{Bytes, Ecn, Rate, Span};
 use laxity_lab::engine::Health;
@@ -176,6 +176,33 @@ fn an_overload_of_the_high_class_starves_the_low_one() {
         });
         if let Some(part) = result {
             assert!(part < 0.05, "{part:.3} of the low class passed beside 120 % of the high one");
+        }
+    });
+}
+
+#[test]
+fn tiny_buffers_lose_what_the_model_says() {
+    let name = "tiny buffers";
+    alone(name, || {
+        for (limit, expected) in [(1, 12.0 / 35.0), (2, 3.0 / 35.0), (4, 0.0), (7, 0.0)] {
+            let layout = QueueLayout::strict(&[Limit::Packets(500), Limit::Packets(limit)]);
+            let world = World::star(3, &port(100, layout));
+            let _sinks = [Sink::new(&world.hosts[1], 5000), Sink::new(&world.hosts[1], 5001)];
+            let high = Source::new(&world.hosts[0], 1, 5000, 0, Ecn::NotEct);
+            let low = Source::new(&world.hosts[2], 1, 5001, 3, Ecn::NotEct);
+            let loss = judged(name, || {
+                let before = world.down(1).queues[1];
+                let sent = bursts(&high, &low, interval(100.0, 1.0), 200);
+                thread::sleep(QUIET);
+                let after = world.down(1).queues[1];
+                let offered = after.offered.packets - before.offered.packets;
+                let loss = (after.full.packets - before.full.packets) as f64 / offered as f64;
+                println!("{name}: {limit} packets lose {:.1} %", loss * 100.0);
+                sent.map(|_| loss)
+            });
+            if let Some(loss) = loss {
+                assert!((loss - expected).abs() < 0.04, "{limit} packets: {loss:.3}");
+            }
         }
     });
 }
