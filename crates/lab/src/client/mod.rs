@@ -71,7 +71,7 @@ impl Lab {
     pub fn list() -> Vec<Listed> {
         let listed = |name: String| {
             let entry = Entry::of(&name).ok()?;
-            let alive = UnixStream::connect(entry.socket()).is_ok();
+            let alive = meet(&entry, &name).is_ok();
             Some(Listed { process: entry.record().map(|record| record.process), alive, name })
         };
         Entry::names().into_iter().filter_map(listed).collect()
