@@ -107,8 +107,10 @@ fn one_core_keeps_up_with_1_gbps_of_full_frames() {
             let offered = f64::from(count) * WIRE_BITS / took.as_secs_f64() / 1e6;
             println!("{name}: offered {offered:.0} Mbit/s, {delivered} of {count} arrived");
             println!("{name}: {}", describe(&health));
-            // A sender that was stopped for long did not offer what this is about.
-            (offered > 950.0).then_some((health, delivered, count))
+            // A sender that was stopped for long did not offer what this is about, and no ring helps
+            // if the whole machine stands still.
+            let counts = offered > 950.0 && health.lateness.max < Span::from_ms(20);
+            counts.then_some((health, delivered, count))
         });
         if let Some((health, delivered, count)) = result {
             assert_eq!(health.ring_drops, 0);
@@ -186,13 +188,14 @@ fn tiny_buffers_lose_what_the_model_says() {
     alone(name, || {
         for (limit, expected) in [(1, 12.0 / 35.0), (2, 3.0 / 35.0), (4, 0.0), (7, 0.0)] {
             let layout = QueueLayout::strict(&[Limit::Packets(500), Limit::Packets(limit)]);
-            let world = World::star(3, &port(100, layout));
+            // Slow, so that eight packets can be sent in less than the time of one on the wire.
+            let world = World::star(3, &port(50, layout));
             let _sinks = [Sink::new(&world.hosts[1], 5000), Sink::new(&world.hosts[1], 5001)];
             let high = Source::new(&world.hosts[0], 1, 5000, 0, Ecn::NotEct);
             let low = Source::new(&world.hosts[2], 1, 5001, 3, Ecn::NotEct);
             let loss = judged(name, || {
                 let before = world.down(1).queues[1];
-                let sent = bursts(&high, &low, interval(100.0, 1.0), 200);
+                let sent = bursts(&high, &low, interval(50.0, 1.0), 200);
                 thread::sleep(QUIET);
                 let after = world.down(1).queues[1];
                 let offered = after.offered.packets - before.offered.packets;
