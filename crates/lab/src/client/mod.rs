@@ -5,7 +5,6 @@ pub(crate) mod runtime;
 mod up;
 
 use std::{
-    fs,
     io::{self, ErrorKind},
     os::unix::net::UnixStream,
     process::{Child, ChildStdin, Command},
@@ -159,21 +158,21 @@ impl Lab {
         Ok(())
     }
 
-    /// Ends it, and every program inside.
+    /// Ends it, and every program inside. Returns when the kernel has closed all that it held.
     pub fn down(mut self) -> Result<(), LabError> {
         let outcome = self.ask_to(&Request::Down);
-        let process = self.process();
+        if outcome.is_ok() {
+            let channel = self.channel.get_mut().unwrap_or_else(PoisonError::into_inner);
+            // The answer comes when programs and files are gone, the end of the conversation with
+            // the end of the process. A large lab may take longer than our patience; it goes anyway.
+            let _ = channel.set_patience(END);
+            while let Ok(Some(_)) = channel.receive::<Answer>() {}
+        }
         if let Some((_, mut child)) = self.tie.take() {
             // It is our child: it is gone when we have looked.
             let _ = child.wait();
         }
-        outcome?;
-        // The answer comes last of all; the process follows at once.
-        let start = Instant::now();
-        while fs::metadata(format!("/proc/{process}/ns/net")).is_ok() && start.elapsed() < END {
-            thread::sleep(LOOK);
-        }
-        Ok(())
+        outcome
     }
 
     fn ask_to(&self, request: &Request) -> Result<(), LabError> {

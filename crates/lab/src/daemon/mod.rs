@@ -182,6 +182,9 @@ impl Daemon {
         for mut channel in waiting {
             // Who has gone meanwhile needs no answer.
             let _ = channel.send(&crate::wire::Answer::Done);
+            // It is closed by the kernel with everything else: whoever waits for that knows that the
+            // switch and the namespaces are gone, too.
+            std::mem::forget(channel);
         }
     }
 

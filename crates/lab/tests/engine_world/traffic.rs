@@ -139,7 +139,7 @@ fn set(socket: &UdpSocket, level: libc::c_int, name: libc::c_int, value: libc::c
 pub fn bursts(high: &Source, low: &Source, slot: Duration, count: u32) -> Option<u32> {
     let start = Instant::now() + slot;
     let (burst_every, low_every) = (slot.mul_f64(8.0 / 0.6), slot.mul_f64(24.0 / 7.0));
-    let (mut burst, mut single) = (start, start + slot.mul_f64(0.37));
+    let (mut burst, mut single) = (start, start + slot.mul_f64(0.19));
     let end = start + burst_every * count;
     let (mut sent, mut late) = (0, 0);
     while burst.min(single) < end {
@@ -147,7 +147,7 @@ pub fn bursts(high: &Source, low: &Source, slot: Duration, count: u32) -> Option
         while Instant::now() < next {
             std::hint::spin_loop();
         }
-        late += u32::from(next.elapsed() > slot);
+        late += u32::from(next.elapsed() > slot * 2);
         if next == burst {
             for number in 0..8 {
                 high.send(number);
