@@ -37,7 +37,7 @@ fn loss(packets: u32) -> f64 {
 
 /// 35 low packets come per 9 bursts, 3.9 each; 2.33 of them during the burst's eight slots, that is 2
 /// or 3. One place keeps one of them and two places keep two: 12 and 3 of 35 are lost. Four places
-/// lose nothing.
+/// lose nothing. The phase and the exact rate matter: arrivals repeat every nine bursts.
 #[test]
 fn few_packets_of_buffer_are_enough() {
     for (packets, expected) in [(1, 12.0 / 35.0), (2, 3.0 / 35.0), (4, 0.0), (7, 0.0)] {

@@ -12,7 +12,8 @@ const WINDOW: Span = Span::from_ms(20);
 /// nearly for itself if there are others, but not the only one.
 const AWAKE: f64 = 0.9;
 const AWAKE_ALONE: f64 = 0.3;
-/// Frames that come in such distances are waited for: waking a thread costs its waker up to 40 µs.
+/// Frames that come in such distances are waited for: it halves the time of question and answer, at no
+/// visible cost or gain elsewhere (docs/switch.md).
 const QUICK: Span = Span::from_us(100);
 /// Of every time awake the thread owes a part in sleep, 1/16; the kernel would take 1/20 …
 const OWED: u64 = 16;

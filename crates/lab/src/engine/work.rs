@@ -183,8 +183,8 @@ impl Worker {
         let due = self.fabric.poll_timeout();
         let left = due.map(|due| due.since(now));
         let near = left.is_some_and(|left| left <= self.options.spin);
-        // While frames come in quick succession the next one is worth waiting for too: to wake this
-        // thread would cost whoever sends it more than to send it.
+        // While frames come in quick succession the next one is worth waiting for too: waking up
+        // takes longer than the frame does.
         let expected = self.pace.expected();
         if self.realtime && self.pace.must_rest(now) {
             self.sleep(&mut [], Some(REST));

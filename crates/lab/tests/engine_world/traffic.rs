@@ -139,6 +139,7 @@ fn set(socket: &UdpSocket, level: libc::c_int, name: libc::c_int, value: libc::c
 pub fn bursts(high: &Source, low: &Source, slot: Duration, count: u32) -> Option<u32> {
     let start = Instant::now() + slot;
     let (burst_every, low_every) = (slot.mul_f64(8.0 / 0.6), slot.mul_f64(24.0 / 7.0));
+    // Far from where a few microseconds decide who comes first; see docs/switch.md.
     let (mut burst, mut single) = (start, start + slot.mul_f64(0.19));
     let end = start + burst_every * count;
     let (mut sent, mut late) = (0, 0);
