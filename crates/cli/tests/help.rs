@@ -16,7 +16,11 @@ fn help_texts() {
     insta::assert_snapshot!("help_keygen", help(&["keygen", "--help"]));
     insta::assert_snapshot!("help_send", help(&["send", "--help"]));
     insta::assert_snapshot!("help_recv", help(&["recv", "--help"]));
+    insta::assert_snapshot!("help_switch_config", help(&["switch-config", "--help"]));
     insta::assert_snapshot!("help_doctor", help(&["doctor", "--help"]));
+    insta::assert_snapshot!("help_lab", help(&["lab", "--help"]));
+    insta::assert_snapshot!("help_lab_run", help(&["lab", "run", "--help"]));
+    insta::assert_snapshot!("help_lab_exec", help(&["lab", "exec", "--help"]));
 }
 
 #[test]
@@ -37,9 +41,17 @@ fn every_command_has_a_manual_page() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("man1");
     assert!(run(&["man", "--out", out.to_str().unwrap()]).status.success());
-    for page in ["laxity", "laxity-send", "laxity-recv", "laxity-keygen", "laxity-doctor"] {
+    for page in
+        ["laxity", "laxity-send", "laxity-recv", "laxity-keygen", "laxity-doctor", "laxity-lab"]
+    {
         let page = std::fs::read_to_string(out.join(format!("{page}.1"))).unwrap();
         assert!(page.contains(".SH OPTIONS"), "{page}");
     }
     assert!(help(&["man"]).contains(".TH laxity 1"));
+}
+
+#[test]
+fn the_schema_of_lab_files_is_json() {
+    let schema: serde_json::Value = serde_json::from_str(&help(&["lab", "schema"])).unwrap();
+    assert!(schema["properties"]["hosts"].is_object(), "{schema}");
 }

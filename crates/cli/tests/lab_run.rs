@@ -52,6 +52,19 @@ fn output_is_collected_and_everything_ends() {
 }
 
 #[test]
+fn the_lossy_example_runs() {
+    let Some(place) = Place::new() else { return };
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/lab/lossy.toml");
+    let result = json(&place.run_well(&["lab", "run", example, "--json"]));
+    let rows = result["rows"].as_array().unwrap();
+    let send = rows.iter().find(|row| row["program"] == "send").unwrap();
+    assert_eq!((&send["host"], &send["exit_code"]), (&"sender".into(), &0.into()), "{send}");
+    // 95 % of 25 MB at 200 Mbit/s, whatever the machine does besides.
+    assert!(send["seconds"].as_f64().unwrap() > 0.95, "{send}");
+    assert!(rows.iter().any(|row| row["row"] == "switch" && row["late_p99_us"].is_number()));
+}
+
+#[test]
 fn a_program_that_fails_fails_the_run() {
     let Some(place) = Place::new() else { return };
     for (command, extra, word) in [

@@ -15,11 +15,11 @@ use std::{
 
 use engine_world::{
     World, address, allowed, describe, judged,
-    traffic::{PAYLOAD, Sink, Source, WIRE_BITS, interval, paced},
+    traffic::{Sink, Source, WIRE_BITS, bursts, interval, paced},
 };
 use laxity_interface::{Bytes, Ecn, Rate, Span};
-use laxity_lab::engine::Health;
-use laxity_switch::{Change, Limit, PortConfig, QueueLayout};
+use laxity_lab::engine::{Engine, EngineOptions, Health};
+use laxity_switch::{Change, Fabric, HostId, Limit, MacAddress, PortConfig, PortId, QueueLayout};
 
 static ALONE: Mutex<()> = Mutex::new(());
 const QUIET: Duration = Duration::from_millis(60);
@@ -107,8 +107,10 @@ fn one_core_keeps_up_with_1_gbps_of_full_frames() {
             let offered = f64::from(count) * WIRE_BITS / took.as_secs_f64() / 1e6;
             println!("{name}: offered {offered:.0} Mbit/s, {delivered} of {count} arrived");
             println!("{name}: {}", describe(&health));
-            // A sender that was stopped for long did not offer what this is about.
-            (offered > 950.0).then_some((health, delivered, count))
+            // A sender that was stopped for long did not offer what this is about, and no ring helps
+            // if the whole machine stands still.
+            let counts = offered > 950.0 && health.lateness.max < Span::from_ms(20);
+            counts.then_some((health, delivered, count))
         });
         if let Some((health, delivered, count)) = result {
             assert_eq!(health.ring_drops, 0);
@@ -181,6 +183,34 @@ fn an_overload_of_the_high_class_starves_the_low_one() {
 }
 
 #[test]
+fn tiny_buffers_lose_what_the_model_says() {
+    let name = "tiny buffers";
+    alone(name, || {
+        for (limit, expected) in [(1, 12.0 / 35.0), (2, 3.0 / 35.0), (4, 0.0), (7, 0.0)] {
+            let layout = QueueLayout::strict(&[Limit::Packets(500), Limit::Packets(limit)]);
+            // Slow, so that eight packets can be sent in less than the time of one on the wire.
+            let world = World::star(3, &port(50, layout));
+            let _sinks = [Sink::new(&world.hosts[1], 5000), Sink::new(&world.hosts[1], 5001)];
+            let high = Source::new(&world.hosts[0], 1, 5000, 0, Ecn::NotEct);
+            let low = Source::new(&world.hosts[2], 1, 5001, 3, Ecn::NotEct);
+            let loss = judged(name, || {
+                let before = world.down(1).queues[1];
+                let sent = bursts(&high, &low, interval(50.0, 1.0), 200);
+                thread::sleep(QUIET);
+                let after = world.down(1).queues[1];
+                let offered = after.offered.packets - before.offered.packets;
+                let loss = (after.full.packets - before.full.packets) as f64 / offered as f64;
+                println!("{name}: {limit} packets lose {:.1} %", loss * 100.0);
+                sent.map(|_| loss)
+            });
+            if let Some(loss) = loss {
+                assert!((loss - expected).abs() < 0.04, "{limit} packets: {loss:.3}");
+            }
+        }
+    });
+}
+
+#[test]
 fn marks_arrive_as_counted() {
     alone("marks", || {
         let ecn = Some(Limit::Packets(20));
@@ -241,7 +271,7 @@ fn delay_is_what_was_asked_for_and_little_more() {
         let bare = round_trip(&world, 500);
         world.engine.take_health();
         for host in 0..2 {
-            let port = laxity_switch::PortId::new(2 * host + 1);
+            let port = PortId::new(2 * host + 1);
             world.engine.change(Change::Delay { port, delay: Span::from_ms(1) });
         }
         let judged = judged(name, || {
@@ -306,8 +336,57 @@ fn addresses_are_found_and_a_host_can_go_away() {
         source.send(3);
         let arrived = sink.take(Duration::from_millis(500));
         assert_eq!(arrived.iter().map(|packet| packet.number).collect::<Vec<_>>(), [3]);
-        assert_eq!(world.engine.snapshot().counters.ports[1].delivered.bytes.get() % 2, 0);
+        let down = world.down(1);
+        assert!(
+            down.queues[0].down.packets >= 1,
+            "the packet to the host that was gone is counted"
+        );
         world.engine.stop();
-        assert_eq!(PAYLOAD + 28, 1500);
+    });
+}
+
+#[test]
+fn an_interface_that_goes_down_does_no_harm() {
+    alone("down", || {
+        let world = World::star(3, &PortConfig::default());
+        let sink = Sink::new(&world.hosts[1], 5000);
+        let sources = [0, 2].map(|host| Source::new(&world.hosts[host], 1, 5000, 0, Ecn::NotEct));
+        world.middle.command("ip link set h2 down");
+        world.engine.take_health();
+        thread::sleep(Duration::from_millis(200));
+        let health = world.engine.take_health();
+        assert!(health.busy < 0.5, "it must not run round: {}", describe(&health));
+        sources[0].send(1);
+        assert_eq!(sink.take(Duration::from_millis(500)).len(), 1);
+        world.middle.command("ip link set h2 up");
+        // The cable's other end notices a moment later.
+        let found = (0..50).any(|_| {
+            sources[1].send(2);
+            !sink.take(Duration::from_millis(50)).is_empty()
+        });
+        assert!(found, "frames of an interface that came back are not seen");
+    });
+}
+
+#[test]
+fn a_start_that_cannot_work_says_why() {
+    alone("errors", || {
+        let world = World::star(2, &PortConfig::default());
+        let fabric = || {
+            let mut builder = Fabric::builder(1);
+            let switch = builder.add_switch();
+            let host = builder.add_host(MacAddress::of_host(0));
+            builder.connect(host, switch, PortConfig::default(), PortConfig::default());
+            builder.build().expect("one host is enough")
+        };
+        let start = |ports: Vec<(HostId, String)>| {
+            let started =
+                world.middle.inside(|| Engine::start(ports, fabric(), EngineOptions::default()));
+            started.map(Engine::stop).expect_err("it cannot work").to_string()
+        };
+        let missing = start(vec![(HostId::new(0), "nowhere0".into())]);
+        assert!(missing.contains("`nowhere0`"), "{missing}");
+        let none = start(Vec::new());
+        assert!(none.contains("host 0 has 0 interfaces"), "{none}");
     });
 }

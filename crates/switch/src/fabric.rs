@@ -137,7 +137,8 @@ impl Fabric {
     /// Takes out the next frame that has arrived at a host by `now`, and when it arrived.
     pub fn poll_frame(&mut self, now: Time) -> Option<(HostId, Frame, Time)> {
         self.advance(now);
-        self.ready.pop_front_if(|(_, _, at)| *at <= now)
+        let (_, _, at) = self.ready.front()?;
+        if *at <= now { self.ready.pop_front() } else { None }
     }
 
     /// The earliest time at which [`poll_frame`](Self::poll_frame) may give a frame if nothing else

@@ -13,7 +13,7 @@ fn loss(packets: u32) -> f64 {
     let mut world = World::star(3, 1, &PortConfig { layout, ..slow() });
     let slot = Span::from_us(100);
     let (burst_every, low_every) = (slot.mul_f64(8.0 / 0.6), slot.mul_f64(24.0 / 7.0));
-    let (mut burst, mut low) = (Time::ZERO, Time::ZERO + slot.mul_f64(0.37));
+    let (mut burst, mut low) = (Time::ZERO, Time::ZERO + slot.mul_f64(0.19));
     let (high_frame, low_frame) = (hundred(0, 0), hundred(1, 3));
     let end = Time::ZERO + Span::from_secs(20);
     while burst.min(low) < end {

@@ -6,7 +6,9 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use network::{KeyArgs, NetworkArgs};
 
-use crate::commands::{bench, completions, demo, doctor, keygen, lab, man, recv, send};
+use crate::commands::{
+    bench, completions, demo, doctor, keygen, lab, man, recv, send, switch_config,
+};
 
 /// Send data that may lose a stated part, and never more.
 ///
@@ -46,6 +48,7 @@ pub(crate) enum Command {
     Lab(lab::LabArgs),
     Demo(demo::DemoArgs),
     Bench(bench::BenchArgs),
+    SwitchConfig(switch_config::SwitchConfigArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }

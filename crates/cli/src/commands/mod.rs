@@ -10,6 +10,7 @@ pub(crate) mod lab;
 pub(crate) mod man;
 pub(crate) mod recv;
 pub(crate) mod send;
+pub(crate) mod switch_config;
 
 use std::process::ExitCode;
 
@@ -28,6 +29,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
         Command::Lab(args) => lab::run(&args),
         Command::Demo(args) => demo::run(&args).map(done),
         Command::Bench(args) => bench::run(&args).map(done),
+        Command::SwitchConfig(args) => switch_config::run(&args).map(done),
         Command::Completions(args) => completions::run(&args).map(done),
         Command::Man(args) => man::run(&args).map(done),
     }

@@ -5,7 +5,6 @@ pub(crate) mod runtime;
 mod up;
 
 use std::{
-    fs,
     io::{self, ErrorKind},
     os::unix::net::UnixStream,
     process::{Child, ChildStdin, Command},
@@ -71,7 +70,7 @@ impl Lab {
     pub fn list() -> Vec<Listed> {
         let listed = |name: String| {
             let entry = Entry::of(&name).ok()?;
-            let alive = UnixStream::connect(entry.socket()).is_ok();
+            let alive = meet(&entry, &name).is_ok();
             Some(Listed { process: entry.record().map(|record| record.process), alive, name })
         };
         Entry::names().into_iter().filter_map(listed).collect()
@@ -79,10 +78,11 @@ impl Lab {
 
     /// Ends a lab by its name, and clears away what a dead one left. Programs inside are ended.
     pub fn end(name: &str) -> Result<(), LabError> {
-        match Self::open(name) {
-            Ok(lab) => lab.down(),
-            Err(LabError::Dead { .. }) => clear(name),
-            Err(error) => Err(error),
+        match Self::open(name).and_then(Self::down) {
+            Err(LabError::Dead { .. }) => clear(name, false),
+            // It lives and does not listen: it gets no second chance.
+            Err(LabError::Silent { .. }) => clear(name, true),
+            outcome => outcome,
         }
     }
 
@@ -158,21 +158,21 @@ impl Lab {
         Ok(())
     }
 
-    /// Ends it, and every program inside.
+    /// Ends it, and every program inside. Returns when the kernel has closed all that it held.
     pub fn down(mut self) -> Result<(), LabError> {
         let outcome = self.ask_to(&Request::Down);
-        let process = self.process();
+        if outcome.is_ok() {
+            let channel = self.channel.get_mut().unwrap_or_else(PoisonError::into_inner);
+            // The answer comes when programs and files are gone, the end of the conversation with
+            // the end of the process. A large lab may take longer than our patience; it goes anyway.
+            let _ = channel.set_patience(END);
+            while let Ok(Some(_)) = channel.receive::<Answer>() {}
+        }
         if let Some((_, mut child)) = self.tie.take() {
             // It is our child: it is gone when we have looked.
             let _ = child.wait();
         }
-        outcome?;
-        // The answer comes last of all; the process follows at once.
-        let start = Instant::now();
-        while fs::metadata(format!("/proc/{process}/ns/net")).is_ok() && start.elapsed() < END {
-            thread::sleep(LOOK);
-        }
-        Ok(())
+        outcome
     }
 
     fn ask_to(&self, request: &Request) -> Result<(), LabError> {
@@ -240,9 +240,15 @@ fn meet(entry: &Entry, name: &str) -> Result<(Channel, Introduction), LabError> 
     }
 }
 
-/// Clears away what a dead daemon left.
-fn clear(name: &str) -> Result<(), LabError> {
+/// Clears away what a dead daemon left, or ends one that does not answer first.
+fn clear(name: &str, by_force: bool) -> Result<(), LabError> {
     let entry = Entry::of(name)?;
+    if by_force && let Some(record) = entry.record() {
+        // The lock says that whoever wrote this down still lives; then this is its number.
+        if entry.take()?.is_none() {
+            let _ = sys::kill(record.process, libc::SIGKILL);
+        }
+    }
     let start = Instant::now();
     loop {
         if let Some(lock) = entry.take()? {
@@ -252,17 +258,10 @@ fn clear(name: &str) -> Result<(), LabError> {
             return removed
                 .map_err(|source| LabError::Folder { path: entry.folder().to_owned(), source });
         }
-        // It does not listen but lives: it is coming up, or has been stopped.
+        // One that was killed takes a moment to go, one that is coming up will listen.
         if start.elapsed() > END {
-            let process = entry.record().map(|record| record.process);
-            let Some(process) = process.filter(|_| start.elapsed() < END * 2) else {
-                return Err(LabError::Silent {
-                    name: name.to_owned(),
-                    source: io::Error::other("something holds its lock"),
-                });
-            };
-            // The lock says that this process is still the one that wrote itself down.
-            let _ = sys::kill(process, libc::SIGKILL);
+            let source = io::Error::other("something holds the lock of its folder");
+            return Err(LabError::Silent { name: name.to_owned(), source });
         }
         thread::sleep(LOOK * 10);
     }

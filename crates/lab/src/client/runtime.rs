@@ -4,10 +4,7 @@ use std::{
     env,
     fs::{self, File, OpenOptions},
     io::{self, Read},
-    os::unix::{
-        fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
-        net::UnixStream,
-    },
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -142,14 +139,16 @@ impl Entry {
         }
     }
 
-    /// Takes the place, as [`take`](Self::take), and waits a little if nobody listens there: the
+    /// Takes the place, as [`take`](Self::take), and waits a little while nobody answers there: the
     /// daemon has just been killed and the kernel is still busy with its files, or one is coming up.
-    pub(crate) fn take_when_free(&self) -> Result<Option<File>, LabError> {
+    pub(crate) fn take_when_free(
+        &self,
+        answers: impl Fn() -> bool,
+    ) -> Result<Option<File>, LabError> {
         let start = Instant::now();
         loop {
             let taken = self.take()?;
-            let listens = || UnixStream::connect(self.socket()).is_ok();
-            if taken.is_some() || listens() || start.elapsed() > DYING {
+            if taken.is_some() || answers() || start.elapsed() > DYING {
                 return Ok(taken);
             }
             thread::sleep(Duration::from_millis(5));

@@ -48,8 +48,9 @@ impl Lab {
         options: &UpOptions,
     ) -> Result<Self, LabError> {
         let entry = Entry::of(name)?;
-        let Some(lock) = entry.take_when_free()? else {
-            let process = entry.record().map_or("unknown".into(), |it| it.process.to_string());
+        let Some(lock) = entry.take_when_free(|| meet(&entry, name).is_ok())? else {
+            let process = entry.record().map(|record| record.process.to_string());
+            let process = process.unwrap_or_else(|| "unknown".into());
             return Err(LabError::Taken { name: name.to_owned(), process });
         };
         entry.clean()?;

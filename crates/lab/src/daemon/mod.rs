@@ -94,6 +94,9 @@ struct Daemon {
 
 /// Everything up to the moment at which programs can run inside.
 fn up(start: Start) -> Result<Daemon, String> {
+    // A namespace, a packet socket and perhaps connections for every host. Where the limit cannot be
+    // raised, the step that needs more says so.
+    let _ = sys::raise_file_limit();
     let entry = Entry::at(&start.folder);
     let network = start.file.network().clone();
     let signals = sys::signals(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT])
@@ -118,7 +121,8 @@ fn up(start: Start) -> Result<Daemon, String> {
         .map(|host| (HostId::new(host as u32), site::port_name(host)))
         .collect();
     let realtime = if start.realtime { Realtime::Auto } else { Realtime::Off };
-    let options = EngineOptions { realtime, ..EngineOptions::default() };
+    let ring = ring_size(network.hosts.len());
+    let options = EngineOptions { realtime, ring, ..EngineOptions::default() };
     let engine = Engine::start(ports, fabric, options).map_err(|error| error.to_string())?;
     let listener = UnixListener::bind(entry.socket()).map_err(files)?;
     let (bell, ringer) = UnixStream::pair().map_err(files)?;
@@ -142,6 +146,13 @@ fn up(start: Start) -> Result<Daemon, String> {
     schedule::start(&shared).map_err(|error| format!("cannot start a thread: {error}"))?;
     traffic::start(&shared).map_err(|error| format!("cannot start a thread: {error}"))?;
     Ok(Daemon { shared, entry, listener, bell, signals })
+}
+
+/// Memory for frames at each port: plenty, but a large lab must not take all there is.
+fn ring_size(hosts: usize) -> usize {
+    const ALL: usize = 256 << 20;
+    let most = EngineOptions::default().ring;
+    (ALL / hosts.next_power_of_two()).clamp(256 << 10, most)
 }
 
 /// What `/etc/hosts` is inside.
@@ -171,6 +182,9 @@ impl Daemon {
         for mut channel in waiting {
             // Who has gone meanwhile needs no answer.
             let _ = channel.send(&crate::wire::Answer::Done);
+            // It is closed by the kernel with everything else: whoever waits for that knows that the
+            // switch and the namespaces are gone, too.
+            std::mem::forget(channel);
         }
     }
 

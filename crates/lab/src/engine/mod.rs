@@ -125,6 +125,9 @@ pub struct Engine {
 impl Engine {
     /// Puts `fabric` between interfaces of the calling thread's network namespace: one for each host,
     /// by name. Frames that a host sends come in at its interface.
+    ///
+    /// The engine's thread may run on the cores on which the caller may, and takes the last of them.
+    /// A host's own interface must not leave checksums or segmentation to hardware that is not there.
     pub fn start(
         ports: Vec<(HostId, String)>,
         fabric: Fabric,

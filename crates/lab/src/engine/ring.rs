@@ -137,6 +137,23 @@ impl Ring {
         if result == 0 { u64::from(stats.tp_drops) } else { 0 }
     }
 
+    /// Forgets an error of the socket, such as an interface that went down: until then every sleep
+    /// would end at once.
+    pub(super) fn clear_error(&self) {
+        let mut error: libc::c_int = 0;
+        let mut length = size_of_val(&error) as libc::socklen_t;
+        // SAFETY: `error` and `length` are valid places of the sizes given.
+        unsafe {
+            libc::getsockopt(
+                self.fd(),
+                libc::SOL_SOCKET,
+                libc::SO_ERROR,
+                (&raw mut error).cast(),
+                &mut length,
+            )
+        };
+    }
+
     fn header(&self) -> NonNull<libc::tpacket2_hdr> {
         // SAFETY: `head` is below `slots`, so this is inside the mapping.
         unsafe { self.map.add(self.head * self.slot).cast() }

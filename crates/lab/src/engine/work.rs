@@ -207,6 +207,11 @@ impl Worker {
         if files.last().is_some_and(|bell| bell.revents != 0) {
             schedule::silence(self.bell.as_fd());
         }
+        for (file, port) in files.iter().zip(&self.ports) {
+            if file.revents & libc::POLLERR != 0 {
+                port.ring.clear_error();
+            }
+        }
     }
 
     /// Waits in a loop until a frame comes or something is due.

@@ -108,7 +108,7 @@ impl FromStr for Amount {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let packets = text.trim().strip_suffix("packets").or(text.trim().strip_suffix("packet"));
+        let packets = ["packets", "packet"].iter().find_map(|unit| text.trim().strip_suffix(unit));
         match packets {
             Some(number) => number.trim().parse().map(Self::Packets).map_err(|_| {
                 format!("`{text}` is not an amount: write a whole number like `7packets`")

@@ -151,3 +151,14 @@ pub(crate) fn interface_index(name: &str) -> io::Result<u32> {
         index => Ok(index),
     }
 }
+
+/// Lets this process have as many open files as it may.
+pub(crate) fn raise_file_limit() -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointers are to a valid limit, which the first call fills.
+    unsafe {
+        ok(libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit))?;
+        limit.rlim_cur = limit.rlim_max;
+        ok(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit))
+    }
+}

@@ -180,7 +180,7 @@ pub fn offloads_off(interface: &str) {
 
 /// Keeps the calling thread off the last core, where the engine runs, and puts it before whatever
 /// else the machine does.
-fn step_forward() {
+pub fn step_forward() {
     // SAFETY: sets of cores are plain bits, 0 is the calling thread.
     unsafe {
         let mut parameters: libc::sched_param = mem::zeroed();
@@ -217,6 +217,27 @@ pub fn describe(health: &Health) -> String {
         health.refused,
         health.realtime,
     )
+}
+
+/// Two hosts with a cable between them and no switch.
+pub fn pair() -> [Namespace; 2] {
+    let hosts = [0, 1].map(|_| Namespace::new().expect("checked by `allowed`"));
+    hosts.iter().for_each(quiet);
+    let path = hosts[1].path();
+    let macs = [0, 1].map(MacAddress::of_host);
+    hosts[0].command(&format!(
+        "ip link add eth0 address {} type veth peer name eth0 address {} netns {path}",
+        macs[0], macs[1]
+    ));
+    for (number, host) in hosts.iter().enumerate() {
+        host.inside(|| offloads_off("eth0"));
+        host.command(&format!("ip address add {}/15 dev eth0", address(number as u16)));
+        host.command("ip link set eth0 up");
+        let other = 1 - number;
+        let ip = address(other as u16);
+        host.command(&format!("ip neighbour replace {ip} lladdr {} dev eth0", macs[other]));
+    }
+    hosts
 }
 
 /// Whole microseconds.

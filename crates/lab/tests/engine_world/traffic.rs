@@ -132,3 +132,32 @@ fn set(socket: &UdpSocket, level: libc::c_int, name: libc::c_int, value: libc::c
     let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, place.cast(), length) };
     assert_eq!(result, 0, "option {name}: {}", io::Error::last_os_error());
 }
+
+/// Bursts of eight packets that fill 60 % of a port, and between them single ones that fill 7/24 of
+/// it, for so many bursts; how many single ones were sent. None if the machine was too busy to send
+/// them in time.
+pub fn bursts(high: &Source, low: &Source, slot: Duration, count: u32) -> Option<u32> {
+    let start = Instant::now() + slot;
+    let (burst_every, low_every) = (slot.mul_f64(8.0 / 0.6), slot.mul_f64(24.0 / 7.0));
+    let (mut burst, mut single) = (start, start + slot.mul_f64(0.19));
+    let end = start + burst_every * count;
+    let (mut sent, mut late) = (0, 0);
+    while burst.min(single) < end {
+        let next = burst.min(single);
+        while Instant::now() < next {
+            std::hint::spin_loop();
+        }
+        late += u32::from(next.elapsed() > slot * 2);
+        if next == burst {
+            for number in 0..8 {
+                high.send(number);
+            }
+            burst += burst_every;
+        } else {
+            low.send(sent);
+            sent += 1;
+            single += low_every;
+        }
+    }
+    (late * 50 <= sent).then_some(sent)
+}

@@ -1,6 +1,7 @@
 //! One program of `laxity lab run`: started, watched, its output collected.
 
 use std::{
+    ffi::OsString,
     fs::File,
     io::{BufRead, BufReader, Read, Write},
     os::unix::process::{CommandExt, ExitStatusExt},
@@ -59,7 +60,11 @@ impl<'a> Running<'a> {
         since: Instant,
     ) -> Result<Self> {
         let mut command = Command::new(&program.command[0]);
-        command.args(&program.command[1..]).envs(&program.env);
+        command.args(&program.command[1..]);
+        if let Some(path) = path_with_us() {
+            command.env("PATH", path);
+        }
+        command.envs(&program.env);
         // A group of its own: what it starts can be ended with it.
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut command = lab.enter(&program.host, command)?;
@@ -145,6 +150,15 @@ impl<'a> Running<'a> {
             stderr: text(self.stderr),
         }
     }
+}
+
+/// Where programs are looked for, with the folder of this one last: files say `laxity`, also before
+/// it is installed.
+fn path_with_us() -> Option<OsString> {
+    let us = std::env::current_exe().ok()?;
+    let path = std::env::var_os("PATH")?;
+    let folders = std::env::split_paths(&path).chain([us.parent()?.to_owned()]);
+    std::env::join_paths(folders).ok()
 }
 
 /// Reads to the end: into a file, or as lines with the program's name in front.
