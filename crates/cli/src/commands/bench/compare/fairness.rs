@@ -160,7 +160,7 @@ fn row(
         .with("tcp_of_alone", tcp_mbps.zip(alone).map(|(mbps, alone)| mbps / alone))
         .with("tcp_of_link_min", stats::min(&beside.tcp).map(|mbps| mbps / link))
         .with("jain", jain)
-        .with("runs", count.valid)
+        .with("runs", beside.tcp.len())
         .with("invalid_runs", count.invalid)
         .with("failed_runs", count.failed)
 }

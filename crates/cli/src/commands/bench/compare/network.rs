@@ -6,7 +6,7 @@ use super::{
 };
 
 /// How long other traffic goes on at most; the lab ends long before.
-const LONGEST: &str = "4h";
+const LONGEST: &str = "14400s";
 /// Other traffic: many small flows, most bytes in few large ones, as in data centres.
 const SIZES: &str = "[['10KB', '50%'], ['100KB', '80%'], ['1MB', '97%'], ['5MB', '100%']]";
 
@@ -56,5 +56,37 @@ fn measured_hosts(setting: &Setting) -> std::ops::RangeInclusive<usize> {
         Case::Incast => GROUP + 1..=GROUP + 1,
         Case::Shuffle => 1..=GROUP,
         Case::Fairness => 3..=3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_lab::LabFile;
+
+    use super::{
+        super::{args::tests::parse, plan::plan},
+        *,
+    };
+
+    #[test]
+    fn every_network_of_the_plan_can_be_built() {
+        for words in [&[][..], &["--background", "0.5", "--ack-loss"], &["--quick", "--no-ecn"]] {
+            let args = parse(words).unwrap();
+            for (setting, _) in plan(&args) {
+                let text = toml(&setting);
+                let file = LabFile::from_toml(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+                let other = usize::from(args.background.get() > 0.0);
+                assert_eq!(file.hosts().len(), setting.hosts() + other);
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_way_of_the_data_loses_unless_both_shall() {
+        let losing = |words: &[&str]| {
+            let plan = plan(&parse(words).unwrap());
+            toml(&plan.last().unwrap().0).matches("loss = '0.03'").count()
+        };
+        assert_eq!((losing(&["loss"]), losing(&["loss", "--ack-loss"])), (1, 2));
     }
 }
