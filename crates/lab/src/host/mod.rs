@@ -6,6 +6,7 @@ mod interface;
 mod netlink;
 pub(crate) mod processes;
 pub(crate) mod site;
+mod steer;
 pub(crate) mod sys;
 
 pub(crate) use enter::Entrance;

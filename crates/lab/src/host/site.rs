@@ -13,6 +13,7 @@ use std::{
 use super::{
     ethtool,
     interface::{self, CARD, Cable},
+    steer::Steering,
     sys,
 };
 
@@ -86,6 +87,7 @@ impl Site {
     /// PRECONDITION: the process has one thread, because others could not follow into a user namespace.
     pub(crate) fn build(mtus: &[u32]) -> Result<Self, SiteError> {
         let user = leave()?;
+        let steering = Steering::prepare();
         let middle = step("open the lab's own namespace", here())?;
         quiet();
         let all: Vec<_> = (0..mtus.len()).map(|host| (address(host), mac(host))).collect();
@@ -107,6 +109,8 @@ impl Site {
             };
             step(what("lay a cable to"), interface::lay(&cable))?;
             step(what("switch off offloads of"), ethtool::offloads_off(CARD))?;
+            // Where that is not allowed, the switch is late more often, and says so.
+            let _ = steering.as_ref().map(Steering::apply);
         }
         step("return to the lab's own namespace", sys::join(middle.as_fd(), libc::CLONE_NEWNET))?;
         let ports: Vec<_> = (0..mtus.len()).map(port_name).collect();

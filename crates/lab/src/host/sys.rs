@@ -38,6 +38,25 @@ pub(crate) fn mount(
     ok(unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind, flags, ptr::null()) })
 }
 
+/// Takes away what was mounted last at a place.
+pub(crate) fn unmount(target: &CStr) -> io::Result<()> {
+    // SAFETY: the pointer is to text that ends in zero.
+    ok(unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) })
+}
+
+/// The cores that this process may use, in order.
+pub(crate) fn cores() -> io::Result<Vec<usize>> {
+    // SAFETY: all zero is a valid, empty set, and its size goes with it; 0 is the calling thread.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        ok(libc::sched_getaffinity(0, size_of_val(&set), &raw mut set))?;
+        set
+    };
+    // SAFETY: the set is valid, and no larger number is asked for than it has.
+    let has = |core: &usize| unsafe { libc::CPU_ISSET(*core, &set) };
+    Ok((0..libc::CPU_SETSIZE as usize).filter(has).collect())
+}
+
 /// Names the machine, in this UTS namespace.
 pub(crate) fn set_host_name(name: &str) -> io::Result<()> {
     // SAFETY: the pointer and the length are those of one text.

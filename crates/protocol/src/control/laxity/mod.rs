@@ -20,7 +20,11 @@ use std::collections::VecDeque;
 
 use laxity_interface::{Rate, Span, Time};
 
-use self::{losses::PathLoss, queue::Trips, share::Share};
+use self::{
+    losses::PathLoss,
+    queue::{Queue, Trips},
+    share::Share,
+};
 use super::{AckSample, Controller, Epoch, Reason, Start, per_rtt};
 
 /// Doubling per round trip: 2/ln 2.
@@ -80,8 +84,9 @@ pub struct Laxity {
     drain_began: u64,
     cycle: (usize, Time),
     mark_share: f64,
-    /// Round trips of the epoch.
+    /// Round trips of the epoch, and what they have told about the queue.
     trips: Trips,
+    queue: Queue,
     path_loss: PathLoss,
     senders: u64,
     target: f64,
@@ -118,6 +123,7 @@ impl Laxity {
             cycle: (2, Time::ZERO),
             mark_share: 0.0,
             trips: Trips::default(),
+            queue: Queue::new(start.rtt),
             path_loss: PathLoss::default(),
             senders: 1,
             target: 0.0,
@@ -264,29 +270,8 @@ impl Controller for Laxity {
             }
         }
         let trips = std::mem::take(&mut self.trips);
-        let queued = trips.queued(self.min_rtt);
-        eprintln!(
-            "DBG {now} acked {} lost {} marked {} silent {} tlr {:.3} snd {} srtt {} min {} bw {:.0}M rate {:.0}M ms {:.2} win {} cap {:?} pl {:.3} phase {:?} cyc {} q {} inf {} reason {:?}",
-            epoch.acked,
-            epoch.lost,
-            epoch.marked,
-            epoch.silent,
-            epoch.target_loss_rate,
-            epoch.active_senders,
-            self.smoothed_rtt,
-            self.min_rtt,
-            self.bandwidth() / 1e6,
-            self.rate().as_bps() as f64 / 1e6,
-            self.mark_share,
-            self.window(),
-            self.share.cap(self.packet),
-            self.path_loss.rate(),
-            self.phase,
-            self.cycle.0,
-            queued,
-            self.most_in_flight,
-            self.reason
-        );
+        self.queue.set_min_rtt(self.min_rtt);
+        let queued = trips.queued(&self.queue);
         let in_flight = std::mem::take(&mut self.most_in_flight);
         self.share.on_epoch(queued, self.limited(in_flight));
         let known = epoch.acked + epoch.lost;
@@ -296,8 +281,7 @@ impl Controller for Laxity {
                 (self.phase, self.plateau) = (Phase::Startup, (self.bandwidth(), 0));
             }
         }
-        let overflowed = trips.overflowed(epoch.lost, self.min_rtt);
-        if overflowed && self.path_loss.exceeded(epoch.lost, known) {
+        if self.path_loss.exceeded(epoch.lost, known) && self.queue.overflows(&trips, epoch.lost) {
             if self.path_loss.on_cut(epoch.lost as f64 / known as f64) {
                 self.share.remember();
                 self.interrupted = false;

@@ -31,31 +31,78 @@ impl Trips {
         }
     }
 
-    /// Whether even the luckiest packet waited somewhere, on a path that can do `min_rtt`.
-    pub(super) fn queued(&self, min_rtt: Span) -> bool {
-        self.shortest.is_some_and(|rtt| waited(rtt, min_rtt))
+    /// Whether even the luckiest packet waited in a queue worth the name.
+    pub(super) fn queued(&self, queue: &Queue) -> bool {
+        self.shortest.is_some_and(|rtt| rtt > queue.min_rtt + queue.noise().max(queue.depth() / 4))
     }
 
     /// Whether so many losses look like those of a full queue.
-    pub(super) fn overflowed(&self, lost: u64, min_rtt: Span) -> bool {
+    fn overflowed(&self, lost: u64, queue: &Queue) -> bool {
         let (Some(shortest), Some(rtt)) = (self.shortest, self.beside_loss) else { return false };
+        if rtt <= queue.min_rtt + queue.noise() {
+            return false;
+        }
+        if !queue.depth().is_zero() {
+            return rtt > queue.min_rtt + queue.depth() / 2;
+        }
         let range = self.longest - shortest;
         // A queue that hardly moves is full all the time; otherwise one loss may be chance.
-        let standing = range * 2 < shortest.max(min_rtt) - min_rtt;
-        let full = lost > 1 && rtt >= shortest + range.mul_f64(FULL);
-        waited(rtt, min_rtt) && (standing || full)
+        let standing = range * 2 < shortest.max(queue.min_rtt) - queue.min_rtt;
+        standing || (lost > 1 && rtt >= shortest + range.mul_f64(FULL))
     }
 }
 
-fn waited(rtt: Span, min_rtt: Span) -> bool {
-    rtt > min_rtt + (min_rtt / 16).max(JITTER)
+/// What is known about the queue in front of the bottleneck.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queue {
+    min_rtt: Span,
+    /// The round trip when it is full, if it ever was.
+    full: Option<Span>,
+}
+
+impl Queue {
+    /// Nothing is known but the path's shortest round trip.
+    pub(super) fn new(min_rtt: Span) -> Self {
+        Self { min_rtt, full: None }
+    }
+
+    /// The path's shortest round trip is this.
+    pub(super) fn set_min_rtt(&mut self, min_rtt: Span) {
+        self.min_rtt = min_rtt;
+    }
+
+    /// The wait in it when it is full; nothing if that is not known.
+    fn depth(&self) -> Span {
+        self.full.map_or(Span::ZERO, |full| full.max(self.min_rtt) - self.min_rtt)
+    }
+
+    fn noise(&self) -> Span {
+        (self.min_rtt / 16).max(JITTER)
+    }
+
+    /// Whether the losses of an epoch, more than the path's own, are those of a full queue. A queue
+    /// overflows at the same depth each time, so from the first time on it is known by that.
+    pub(super) fn overflows(&mut self, trips: &Trips, lost: u64) -> bool {
+        let overflows = trips.overflowed(lost, self);
+        let seen = trips.beside_loss.unwrap_or(self.min_rtt);
+        match &mut self.full {
+            Some(full) if overflows => *full = (*full * 3 + seen) / 4,
+            None if overflows => self.full = Some(seen),
+            // Many losses in a queue that is not as deep: it may have become smaller.
+            Some(full) if lost > 1 && *full > self.min_rtt => {
+                *full -= (*full - self.min_rtt) / 8;
+            }
+            _ => {}
+        }
+        overflows
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const MIN: Span = Span::from_us(500);
+    const QUEUE: Queue = Queue { min_rtt: Span::from_us(500), full: None };
 
     fn trips(us: &[(u64, bool)]) -> Trips {
         let mut trips = Trips::default();
@@ -65,24 +112,32 @@ mod tests {
 
     #[test]
     fn a_lucky_packet_shows_that_there_is_no_queue() {
-        assert!(trips(&[(900, false), (700, false)]).queued(MIN));
-        assert!(!trips(&[(900, false), (510, false)]).queued(MIN));
-        assert!(!Trips::default().queued(MIN));
+        assert!(trips(&[(900, false), (700, false)]).queued(&QUEUE));
+        assert!(!trips(&[(900, false), (510, false)]).queued(&QUEUE));
+        assert!(!Trips::default().queued(&QUEUE));
     }
 
     #[test]
     fn a_full_queue_loses_when_the_wait_is_longest() {
-        assert!(trips(&[(600, false), (2000, true), (1900, true)]).overflowed(2, MIN));
-        assert!(
-            trips(&[(2000, false), (1950, true), (2100, false)]).overflowed(2, MIN),
-            "standing"
-        );
-        assert!(
-            !trips(&[(600, false), (2000, true), (700, true)]).overflowed(2, MIN),
-            "at any time"
-        );
-        assert!(!trips(&[(600, false), (2000, true)]).overflowed(1, MIN), "may be chance");
-        assert!(!trips(&[(510, false), (520, true)]).overflowed(2, MIN), "no queue at all");
-        assert!(!trips(&[(2000, false)]).overflowed(2, MIN), "nothing lost");
+        let overflows = |us, lost| QUEUE.clone().overflows(&trips(us), lost);
+        assert!(overflows(&[(600, false), (2000, true), (1900, true)], 2));
+        assert!(overflows(&[(2000, false), (1950, true), (2100, false)], 1), "standing");
+        assert!(!overflows(&[(600, false), (2000, true), (700, true)], 2), "at any time");
+        assert!(!overflows(&[(600, false), (2000, true)], 1), "may be chance");
+        assert!(!overflows(&[(510, false), (520, true)], 2), "no queue at all");
+        assert!(!overflows(&[(2000, false)], 0), "nothing lost");
+    }
+
+    #[test]
+    fn a_queue_is_known_by_its_depth() {
+        let mut queue = QUEUE;
+        assert!(queue.overflows(&trips(&[(2000, false), (2500, true)]), 3));
+        assert!(!trips(&[(900, false)]).queued(&queue), "a busy host");
+        assert!(trips(&[(1100, false)]).queued(&queue));
+        assert!(queue.overflows(&trips(&[(600, false), (2400, true)]), 1), "full again");
+        assert!(!queue.overflows(&trips(&[(1000, false), (1100, true)]), 1), "not full");
+        // If it goes on losing many at that depth, that is its depth.
+        let shallow = trips(&[(1000, false), (1100, true)]);
+        assert!((0..10).any(|_| queue.overflows(&shallow, 2)));
     }
 }

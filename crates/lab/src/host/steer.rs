@@ -1,0 +1,59 @@
+//! Which cores do the kernel's part of a host's work.
+//!
+//! A frame that the switch hands to a host is received by the kernel on the spot, in the switch's
+//! thread, and TCP may answer it right there. Beside 1 Gbit/s of TCP that made the switch late by 2 to
+//! 9 ms at the 99th percentile; with the work steered to other cores it was 44 to 68 µs.
+
+use std::{fs, io};
+
+use super::{interface::CARD, sys};
+
+/// Steers the receive work of hosts away from the switch's core.
+#[derive(Debug)]
+pub(crate) struct Steering {
+    mask: String,
+}
+
+impl Steering {
+    /// Prepares this process; `None` where there is one core only, or where it is not allowed.
+    pub(crate) fn prepare() -> Option<Self> {
+        let mut cores = sys::cores().ok()?;
+        // The switch takes the last one.
+        cores.pop().filter(|_| !cores.is_empty())?;
+        // What is mounted from here on is seen by this process alone.
+        sys::unshare(libc::CLONE_NEWNS).ok()?;
+        sys::mount(c"none", c"/", None, libc::MS_REC | libc::MS_SLAVE).ok()?;
+        Some(Self { mask: mask(&cores) })
+    }
+
+    /// Steers the work of the host whose network the calling thread is in.
+    pub(crate) fn apply(&self) -> io::Result<()> {
+        // A /sys shows the network from which it was mounted.
+        sys::mount(c"lab", c"/sys", Some(c"sysfs"), 0)?;
+        let written = fs::write(format!("/sys/class/net/{CARD}/queues/rx-0/rps_cpus"), &self.mask);
+        sys::unmount(c"/sys")?;
+        written
+    }
+}
+
+/// A set of cores as the kernel writes it: hexadecimal words of 32 bits, the highest first.
+fn mask(cores: &[usize]) -> String {
+    let mut words = vec![0u32; cores.iter().max().map_or(0, |core| core / 32) + 1];
+    for core in cores {
+        words[core / 32] |= 1 << (core % 32);
+    }
+    let words: Vec<_> = words.iter().rev().map(|word| format!("{word:08x}")).collect();
+    words.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_are_written_as_the_kernel_reads_them() {
+        assert_eq!(mask(&[0]), "00000001");
+        assert_eq!(mask(&[0, 1, 5]), "00000023");
+        assert_eq!(mask(&[0, 33]), "00000002,00000001");
+    }
+}
