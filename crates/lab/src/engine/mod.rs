@@ -53,13 +53,21 @@ pub struct EngineOptions {
     /// How long before a frame is due the thread stops sleeping and waits in a loop. It stops doing
     /// so while that takes too much of the core.
     pub spin: Span,
+    /// While frames come in quick succession, those that are due wait up to so long for others to go
+    /// with them, as network cards do: each time it wakes a host costs the machine more than a frame.
+    pub gather: Span,
     /// How many bytes of memory each interface's ring has.
     pub ring: usize,
 }
 
 impl Default for EngineOptions {
     fn default() -> Self {
-        Self { realtime: Realtime::Auto, spin: Span::from_us(40), ring: 8 << 20 }
+        Self {
+            realtime: Realtime::Auto,
+            spin: Span::from_us(40),
+            gather: Span::from_us(50),
+            ring: 8 << 20,
+        }
     }
 }
 

@@ -79,9 +79,14 @@ impl Pace {
         self.last_frame = self.last_frame.max(stamp);
     }
 
+    /// Whether frames come in quick succession.
+    pub(super) fn is_quick(&self) -> bool {
+        self.distance <= QUICK
+    }
+
     /// Until when the next frame can be expected, if frames come in quick succession.
     pub(super) fn expected(&self) -> Time {
-        if self.distance > QUICK { Time::ZERO } else { self.last_frame + self.distance * 2 }
+        if self.is_quick() { self.last_frame + self.distance * 2 } else { Time::ZERO }
     }
 
     /// Whether waiting in a loop is in the budget.

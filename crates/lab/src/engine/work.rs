@@ -111,7 +111,9 @@ impl Worker {
                 self.aligned = now;
             }
             self.take_in(now);
-            self.give_out(now);
+            if self.next_round().is_some_and(|at| at <= now) {
+                self.give_out(now);
+            }
             if !self.wait(&mut files) {
                 return;
             }
@@ -152,6 +154,12 @@ impl Worker {
         }
     }
 
+    /// When to send what is due by then.
+    fn next_round(&self) -> Option<Time> {
+        let gather = if self.pace.is_quick() { self.options.gather } else { Span::ZERO };
+        self.fabric.poll_timeout().map(|due| due + gather)
+    }
+
     /// Sends what is due.
     fn give_out(&mut self, now: Time) {
         while let Some((host, frame, due)) = self.fabric.poll_frame(now) {
@@ -180,7 +188,7 @@ impl Worker {
     /// Waits for frames, for what is due and for requests; whether to go on.
     fn wait(&mut self, files: &mut [libc::pollfd]) -> bool {
         let now = self.clock.now();
-        let due = self.fabric.poll_timeout();
+        let due = self.next_round();
         let left = due.map(|due| due.since(now));
         let near = left.is_some_and(|left| left <= self.options.spin);
         // While frames come in quick succession the next one is worth waiting for too: waking up

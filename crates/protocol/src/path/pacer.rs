@@ -17,7 +17,7 @@ pub(crate) struct Pacer {
 
 /// A host that is late by less than this makes up for it: it has other things to do than to watch the
 /// clock, and a rate that is never reached would not be measured either.
-const CATCH_UP: Span = Span::from_us(200);
+const CATCH_UP: Span = Span::from_ms(1);
 
 /// Bursts are at least this long in time: one timer per burst must not bind the rate.
 const QUANTUM: Span = Span::from_us(20);
@@ -73,13 +73,13 @@ impl Pacer {
         let most = if self.waiting { span.max(limit(rtt)) } else { span };
         let late = now.since(self.next);
         self.next = now - late.min(most) + spread;
-        self.waiting && late > most + span
+        self.waiting && late > most
     }
 }
 
-/// What may be made up for at most: a queue that holds a round trip's worth must not be filled by it.
+/// What may be made up for at most: half of what a queue that fits the path can hold.
 fn limit(rtt: Span) -> Span {
-    (rtt / 4).min(CATCH_UP)
+    (rtt / 2).min(CATCH_UP)
 }
 
 #[cfg(test)]
@@ -131,8 +131,8 @@ mod tests {
         assert!(!pacer.sent(late, GBIT, 6_250 + 12_500, RTT, 0.5));
         assert_eq!(pacer.next(), late + Span::from_us(50));
         let later = pacer.next() + Span::from_ms(1);
-        assert_eq!(pacer.owed(later, GBIT, RTT), 15_625, "a quarter of the round trip");
-        assert!(pacer.sent(later, GBIT, 6_250 + 15_625, RTT, 0.5), "and says so");
+        assert_eq!(pacer.owed(later, GBIT, RTT), 31_250, "half of the round trip");
+        assert!(pacer.sent(later, GBIT, 6_250 + 31_250, RTT, 0.5), "and says so");
     }
 
     #[test]
