@@ -42,6 +42,28 @@ pub(super) struct Ring {
 // SAFETY: the mapping belongs to this value alone, and nothing about it is tied to a thread.
 unsafe impl Send for Ring {}
 
+/// Lets frames that a host has not looked at yet wait in so much memory: where the host's work is done
+/// on another core, the default is too small for the burst of a busy millisecond.
+fn hold(socket: &OwnedFd, memory: usize) {
+    let memory = memory as libc::c_int;
+    for option in [libc::SO_SNDBUFFORCE, libc::SO_SNDBUF] {
+        // SAFETY: the pointer and the length are those of one number.
+        let answer = unsafe {
+            libc::setsockopt(
+                socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                option,
+                ptr::from_ref(&memory).cast(),
+                size_of_val(&memory) as libc::socklen_t,
+            )
+        };
+        // The first needs a privilege; with the second the system's own limit holds.
+        if answer == 0 {
+            return;
+        }
+    }
+}
+
 impl Ring {
     /// Opens a socket on an interface of this thread's namespace and begins to receive.
     pub(super) fn open(interface: &str, memory: usize) -> Result<Self, EngineError> {
@@ -64,6 +86,7 @@ impl Ring {
         set(&socket, libc::PACKET_IGNORE_OUTGOING, &yes).map_err(fail("ignore own frames"))?;
         // Frames go straight to the driver; the queues are ours.
         set(&socket, libc::PACKET_QDISC_BYPASS, &yes).map_err(fail("bypass the queues"))?;
+        hold(&socket, memory);
         let slot = (mtu + HEADROOM).next_power_of_two().clamp(2048, BLOCK);
         let blocks = memory.div_ceil(BLOCK).max(1);
         let length = blocks * BLOCK;
