@@ -10,6 +10,8 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("report", &[], &[]),
     ("house", &[], &[]),
     ("link", &["interface"], &[]),
+    ("topology", &["interface"], &[]),
+    ("planner", &["interface", "topology"], &[]),
     ("protocol", &["interface"], &["link"]),
     ("endpoint", &["interface", "protocol"], &["link"]),
     ("lab", &["endpoint", "interface", "link", "protocol"], &["report"]),
