@@ -89,7 +89,9 @@ pub enum TopologyError {
 #[non_exhaustive]
 pub enum RouteError {
     /// No path of links that are up leads there.
-    #[error("`{to}` cannot be reached from `{from}`: no path of links that are up; {down} are down")]
+    #[error(
+        "`{to}` cannot be reached from `{from}`: no path of links that are up; {down} are down"
+    )]
     Unreachable {
         /// Where the path would start.
         from: String,

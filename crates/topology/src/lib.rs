@@ -36,6 +36,4 @@ pub use error::{RouteError, TopologyError};
 pub use graph::{Link, NodeKind, Topology};
 pub use ids::{LinkId, NodeId, Path};
 pub use routes::{Routes, flow_hash};
-pub use shapes::{
-    Cable, Clos, Dumbbell, FatTree, Graph, GraphLink, LeafSpine, Racks, Shape, Star,
-};
+pub use shapes::{Cable, Clos, Dumbbell, FatTree, Graph, GraphLink, LeafSpine, Racks, Shape, Star};

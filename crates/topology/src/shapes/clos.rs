@@ -114,7 +114,11 @@ impl FatTree {
     pub fn build(&self) -> Result<Topology, TopologyError> {
         if self.k < 2 || !self.k.is_multiple_of(2) {
             let (what, given) = ("k", self.k.to_string());
-            return Err(TopologyError::Shape { what, given, expected: "an even number, 2 or more" });
+            return Err(TopologyError::Shape {
+                what,
+                given,
+                expected: "an even number, 2 or more",
+            });
         }
         let half = self.k / 2;
         let per_edge = at_least_one("hosts-per-edge", self.hosts_per_edge.unwrap_or(half))?;

@@ -1,0 +1,1 @@
+//! Optima of small instances.
