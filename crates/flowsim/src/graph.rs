@@ -90,8 +90,9 @@ impl Graph {
             for id in &flow.after {
                 self.arrow(of_operation(&flow.name, id)?, first + count + at);
             }
-            if let Some(id) = flow.update.and_then(|update| update.read_at) {
-                of_operation(&flow.name, &id)?;
+            let read_at = flow.update.and_then(|update| update.read_at);
+            for id in read_at.iter().chain(&flow.deadline_after) {
+                of_operation(&flow.name, id)?;
             }
         }
         Ok(())

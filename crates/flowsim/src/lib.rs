@@ -46,6 +46,8 @@ mod error;
 mod graph;
 mod many;
 mod outcome;
+pub mod profile;
+pub mod training;
 mod work;
 mod world;
 

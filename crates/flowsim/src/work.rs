@@ -87,6 +87,8 @@ pub struct Flow {
     pub release: Span,
     /// How long after the arrival of the work it should be there.
     pub deadline: Option<Span>,
+    /// The operation at whose end the clock of the deadline starts, instead of the arrival.
+    pub deadline_after: Option<OperationId>,
     /// Strict order, 0 first.
     pub priority: Option<u32>,
     /// Its share beside others.
@@ -114,6 +116,7 @@ impl Flow {
             after: Vec::new(),
             release: Span::ZERO,
             deadline: None,
+            deadline_after: None,
             priority: None,
             weight: Weight::ONE,
             min_delivery: Fraction::ONE,
@@ -141,6 +144,13 @@ impl Flow {
     #[must_use]
     pub const fn deadline(mut self, deadline: Span) -> Self {
         self.deadline = Some(deadline);
+        self
+    }
+
+    /// Lets the clock of its deadline start at the end of an operation.
+    #[must_use]
+    pub const fn deadline_after(mut self, operation: Option<OperationId>) -> Self {
+        self.deadline_after = operation;
         self
     }
 

@@ -60,6 +60,7 @@ pub fn simulate(world: &World, settings: &Settings) -> Result<Outcome, SimError>
         hosts: Hosts::default(),
         rates: Rates::new(world, settings),
         commits: Commits::new(world),
+        ended: vec![None; graph.waits_for.len()],
         released: vec![Time::ZERO; graph.waits_for.len()],
         outcome: Outcome { work_ends: vec![Time::ZERO; world.works.len()], ..Outcome::default() },
         open: (0..graph.waits_for.len()).collect(),
@@ -96,6 +97,8 @@ struct Run<'a> {
     hosts: Hosts,
     rates: Rates<'a>,
     commits: Commits<'a>,
+    /// When operations ended.
+    ended: Vec<Option<Time>>,
     /// When each node could start; for operations that run, when they started.
     released: Vec<Time>,
     outcome: Outcome,
@@ -196,6 +199,7 @@ impl Run<'_> {
 
     fn operation_ended(&mut self, now: Time, node: Node, work: usize, operation: OperationId) {
         let start = self.released[node];
+        self.ended[node] = Some(now);
         self.outcome.operations.push(Ran { work, operation, start, end: now });
         self.done(now, node, work);
         let host = self.world.works[work].operations[operation.index()].host;
@@ -213,8 +217,15 @@ impl Run<'_> {
             self.arrived(now, node, true);
             return;
         }
-        let path = self.graph.paths[node].clone().expect("flows have paths");
-        self.rates.add(now, node, work, flow, path);
+        let path = (work, self.graph.paths[node].clone().expect("flows have paths"));
+        let described = &self.world.works[work];
+        // The clock of a deadline starts with the work, or with the end of an operation. One that has
+        // not ended yet cannot have, so its flow has all the time there is: it starts now.
+        let clock = match described.flows[flow.0 as usize].deadline_after {
+            None => described.arrives,
+            Some(id) => self.ended[self.graph.first[work] + id.index()].unwrap_or(now),
+        };
+        self.rates.add(now, clock, node, flow, path);
     }
 
     /// A flow has arrived, or was dropped.

@@ -12,7 +12,7 @@ use laxity_topology::{LinkId, NodeId, Path};
 use super::Settings;
 use crate::{
     error::SimError,
-    graph::{Node, on_clock},
+    graph::Node,
     outcome::RateChange,
     world::World,
 };
@@ -80,8 +80,15 @@ impl<'a> Rates<'a> {
         }
     }
 
-    /// A flow starts.
-    pub(super) fn add(&mut self, now: Time, node: Node, work: usize, flow: FlowId, path: Path) {
+    /// A flow starts; the clock of its deadline started at `clock`.
+    pub(super) fn add(
+        &mut self,
+        now: Time,
+        clock: Time,
+        node: Node,
+        flow: FlowId,
+        (work, path): (usize, Path),
+    ) {
         let described = &self.world.works[work];
         let own = &described.flows[flow.0 as usize];
         let next = JobKey(self.coflows.len() as u32);
@@ -100,7 +107,7 @@ impl<'a> Rates<'a> {
             Scheme::Combined => Bytes::new(own.min_delivery.of(own.size.get()).max(1)),
             _ => own.size,
         };
-        let deadline = own.deadline.map(|span| on_clock(described, span));
+        let deadline = own.deadline.map(|span| clock + span);
         let (from, to) = match own.queue {
             // The planner takes flows with equal ends for one connection.
             Some(queue) => (own.from, NodeId(u32::MAX - queue)),
