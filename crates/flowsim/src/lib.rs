@@ -41,6 +41,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod coflow;
 mod engine;
 mod error;
 mod graph;
