@@ -363,20 +363,27 @@ impl FairShares {
     }
 
     /// Fixes the open flows of a full link.
+    ///
+    /// In three passes, so that the memory accesses of many flows are under way at once.
     fn fix(&mut self, link: u32, level: u64) {
+        let first = self.trail.len();
         for slot in &self.members[link as usize] {
             let at = *slot as usize;
             let (word, bit) = (&mut self.open[at / 64], 1 << (at % 64));
-            if *word & bit == 0 {
-                continue;
+            if *word & bit != 0 {
+                *word &= !bit;
+                self.trail.push(Fixed { slot: *slot, gone: false, level });
             }
-            *word &= !bit;
+        }
+        for fixed in &self.trail[first..] {
+            self.trail_records.push_from(&self.records, fixed.slot as usize);
+            let at = fixed.slot as usize;
             (self.levels[at], self.held_by[at]) = (level, link);
-            self.trail.push(Fixed { slot: *slot, gone: false, level });
-            self.trail_records.push_from(&self.records, at);
-            let weight = self.records.weight(at);
+        }
+        for at in first..self.trail.len() {
+            let weight = self.trail_records.weight(at);
             let taken = u128::from(weight) * u128::from(level);
-            for other in self.records.links(at) {
+            for other in self.trail_records.links(at) {
                 let other = &mut self.links[*other as usize];
                 other.left -= taken;
                 other.open -= weight;

@@ -54,7 +54,8 @@ impl Records {
     /// Appends a copy of a record of `other`, which has the same width.
     pub(super) fn push_from(&mut self, other: &Self, at: usize) {
         debug_assert_eq!(self.stride, other.stride);
-        self.words.extend_from_slice(&other.words[at * other.stride..][..other.stride]);
+        // Word by word: a call to copy a few words would keep the next record from being fetched.
+        self.words.extend(other.words[at * other.stride..][..other.stride].iter().copied());
     }
 
     pub(super) fn truncate(&mut self, count: usize) {

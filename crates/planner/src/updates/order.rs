@@ -66,18 +66,19 @@ pub fn order(
     let mut waiting: Vec<_> = (0..updates.len()).collect();
     let mut ordered = Vec::with_capacity(updates.len());
     while !waiting.is_empty() {
-        let mut best: Option<(Time, usize, usize)> = None;
+        let mut best: Option<((Time, u64, usize), usize)> = None;
         for (place, at) in waiting.iter().enumerate() {
             let update = &updates[*at];
             let from = update.available.max(now);
             let ends = left.residual(&update.path).time_to_send(from, update.size);
-            if let Some(ends) = ends
-                && best.is_none_or(|(first, other, _)| (ends, *at) < (first, other))
+            // Of equals the oldest goes first: its delay is the largest already.
+            if let Some(key) = ends.map(|ends| (ends, update.version, *at))
+                && best.is_none_or(|(first, _)| key < first)
             {
-                best = Some((ends, *at, place));
+                best = Some((key, place));
             }
         }
-        let Some((ends, at, place)) = best else {
+        let Some(((ends, _, at), place)) = best else {
             return Err(PlanError::Stuck { update: waiting[0], after: now });
         };
         waiting.swap_remove(place);
