@@ -99,11 +99,11 @@ impl Steps {
             let span = next.map(|next| u128::from(next.since(at).as_ps()));
             let sent = span.map_or(u128::MAX, |span| rate.saturating_mul(span));
             if sent >= left {
-                // The last step carries everything unless its rate is zero.
-                let ps = if left == 0 {
-                    0
-                } else {
-                    left.checked_div(rate)? + u128::from(left % rate > 0)
+                // The last step carries everything, unless its rate is zero.
+                let ps = match rate {
+                    _ if left == 0 => 0,
+                    0 => return None,
+                    _ => left.div_ceil(rate),
                 };
                 let end = u128::from(at.as_ps()) + ps;
                 return u64::try_from(end).ok().map(Time::from_ps);
