@@ -28,8 +28,8 @@ use records::Records;
 const FINE: u32 = 32;
 /// The level of a flow that is not fixed yet. Levels stay below.
 const OPEN: u64 = u64::MAX;
-/// The link of a flow that nothing holds back.
-const NO_LINK: u32 = u32::MAX;
+/// The place of a flow that has not been fixed yet.
+const NOWHERE: u32 = u32::MAX;
 
 /// A flow in [`FairShares`]; its number may be used again after it is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,9 +66,11 @@ fn whole_level(left: u128, weight: u128) -> u64 {
 #[derive(Debug, Clone, Copy)]
 struct Fixed {
     slot: u32,
+    /// The link that was full.
+    held_by: u32,
+    level: u64,
     /// Whether it has been removed since.
     gone: bool,
-    level: u64,
 }
 
 /// The weighted max-min rates of flows over links.
@@ -92,9 +94,8 @@ pub struct FairShares {
     links: Vec<LinkState>,
     /// The live flows of each link.
     members: Vec<Vec<u32>>,
-    /// Of each slot.
-    levels: Vec<u64>,
-    held_by: Vec<u32>,
+    /// Of each slot: where in the trail it is fixed, or while it is open, where in `taken_back`.
+    places: Vec<u32>,
     live: Vec<bool>,
     /// A bit for each slot whose flow is not fixed.
     open: Vec<u64>,
@@ -105,6 +106,9 @@ pub struct FairShares {
     trail: Vec<Fixed>,
     /// Their weights and links, in the same order.
     trail_records: Records,
+    /// Records of flows that were fixed and are open again, in the order of the trail: they will be
+    /// fixed in nearly that order again, so the next record to read lies beside the last.
+    taken_back: Records,
     added: Vec<u32>,
     /// The lowest level at which something was taken away.
     from: u64,
@@ -120,14 +124,14 @@ impl FairShares {
             members: vec![Vec::new(); capacity.len()],
             links,
             capacity,
-            levels: Vec::new(),
-            held_by: Vec::new(),
+            places: Vec::new(),
             live: Vec::new(),
             open: Vec::new(),
             records: Records::default(),
             free: Vec::new(),
             trail: Vec::new(),
             trail_records: Records::default(),
+            taken_back: Records::default(),
             added: Vec::new(),
             from: OPEN,
             changed: false,
@@ -139,17 +143,17 @@ impl FairShares {
     /// Panics on a link that is not there. A link that is named twice counts once.
     pub fn add(&mut self, path: &[LinkId], weight: Weight) -> Slot {
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.levels.push(OPEN);
-            self.held_by.push(NO_LINK);
+            self.places.push(NOWHERE);
             self.live.push(false);
-            self.open.resize(self.levels.len().div_ceil(64), 0);
-            self.levels.len() as u32 - 1
+            self.open.resize(self.live.len().div_ceil(64), 0);
+            self.live.len() as u32 - 1
         });
         let at = slot as usize;
         let weight = weight.units();
         self.trail_records.widen(path.len());
+        self.taken_back.widen(path.len());
         self.records.set(at, weight, path);
-        (self.levels[at], self.held_by[at], self.live[at]) = (OPEN, NO_LINK, true);
+        (self.places[at], self.live[at]) = (NOWHERE, true);
         self.open[at / 64] |= 1 << (at % 64);
         for link in self.records.links(at) {
             assert!((*link as usize) < self.links.len(), "link {link} is not there");
@@ -167,27 +171,22 @@ impl FairShares {
     pub fn remove(&mut self, slot: Slot) {
         let at = slot.index();
         assert!(std::mem::take(&mut self.live[at]), "flow {slot:?} is not there");
-        let (weight, level) = (self.records.weight(at), self.levels[at]);
-        let open = self.is_open(slot.0);
+        let weight = self.records.weight(at);
+        let fixed = self.fixed(slot.0).copied();
         for link in self.records.links(at) {
             let members = &mut self.members[*link as usize];
             let place = members.iter().position(|m| *m == slot.0).expect("a member of its links");
             members.swap_remove(place);
             let link = &mut self.links[*link as usize];
-            if open {
-                link.open -= weight;
-            } else {
-                link.left += u128::from(weight) * u128::from(level);
+            match fixed {
+                Some(fixed) => link.left += u128::from(weight) * u128::from(fixed.level),
+                None => link.open -= weight,
             }
         }
         self.open[at / 64] &= !(1 << (at % 64));
-        if !open {
-            let first = self.trail.partition_point(|fixed| fixed.level < level);
-            let same = self.trail[first..].iter_mut().find(|fixed| fixed.slot == slot.0);
-            if let Some(fixed) = same {
-                fixed.gone = true;
-            }
-            self.from = self.from.min(level);
+        if let Some(fixed) = fixed {
+            self.trail[self.places[at] as usize].gone = true;
+            self.from = self.from.min(fixed.level);
         }
         self.added.retain(|added| *added != slot.0);
         self.free.push(slot.0);
@@ -211,12 +210,18 @@ impl FairShares {
 
     /// What fixed flows take of a link.
     fn taken(&self, link: usize) -> u128 {
-        let fixed = self.members[link].iter().filter(|slot| !self.is_open(**slot));
-        let rate = |slot: &u32| {
-            let at = *slot as usize;
-            u128::from(self.records.weight(at)) * u128::from(self.levels[at])
-        };
-        fixed.map(rate).sum()
+        let fixed = self.members[link].iter().filter_map(|slot| self.fixed(*slot));
+        let weight = |slot: u32| u128::from(self.records.weight(slot as usize));
+        fixed.map(|fixed| weight(fixed.slot) * u128::from(fixed.level)).sum()
+    }
+
+    /// How a flow was fixed; nothing for one that is open, or that no link holds back.
+    fn fixed(&self, slot: u32) -> Option<&Fixed> {
+        let place = self.places[slot as usize];
+        if self.is_open(slot) || place == NOWHERE {
+            return None;
+        }
+        Some(&self.trail[place as usize])
     }
 
     fn is_open(&self, slot: u32) -> bool {
@@ -224,24 +229,19 @@ impl FairShares {
     }
 
     /// The rate of a flow, rounded down to whole bits per second; zero before the first
-    /// [`settle`](Self::settle).
+    /// [`settle`](Self::settle), without end for a flow without links.
     pub fn rate(&self, slot: Slot) -> Rate {
-        let at = slot.index();
         if self.is_open(slot.0) {
             return Rate::ZERO;
         }
-        if self.records.links(at).is_empty() {
-            // Nothing holds it back.
-            return Rate::MAX;
-        }
-        let rate = u128::from(self.records.weight(at)) * u128::from(self.levels[at]);
-        Rate::bps((rate >> FINE) as u64)
+        let weight = u128::from(self.records.weight(slot.index()));
+        let exact = self.fixed(slot.0).map(|fixed| weight * u128::from(fixed.level));
+        exact.map_or(Rate::MAX, |exact| Rate::bps((exact >> FINE) as u64))
     }
 
     /// The full link that keeps a flow at its rate.
     pub fn held_by(&self, slot: Slot) -> Option<LinkId> {
-        let link = self.held_by[slot.index()];
-        (link != NO_LINK).then_some(LinkId(link))
+        self.fixed(slot.0).map(|fixed| LinkId(fixed.held_by))
     }
 
     /// How many flows cross a link.
@@ -280,6 +280,7 @@ impl FairShares {
         let kept = self.trail.len();
         self.from = OPEN;
         self.fill();
+        self.taken_back.truncate(0);
         // Flows without links never meet a full one.
         for slot in added {
             self.open[slot as usize / 64] &= !(1 << (slot % 64));
@@ -291,7 +292,7 @@ impl FairShares {
     /// others, fixed higher or open, rise together.
     fn full_at(&self, link: usize) -> Option<u64> {
         let level_and_weight = |slot: &u32| {
-            let level = if self.is_open(*slot) { OPEN } else { self.levels[*slot as usize] };
+            let level = self.fixed(*slot).map_or(OPEN, |fixed| fixed.level);
             (level, u128::from(self.records.weight(*slot as usize)))
         };
         let mut flows: Vec<_> = self.members[link].iter().map(level_and_weight).collect();
@@ -313,10 +314,12 @@ impl FairShares {
     fn rewind(&mut self) {
         let from = self.from;
         let keep = self.trail.partition_point(|fixed| fixed.level < from);
+        let before = self.taken_back.append_tail(&self.trail_records, keep);
         for (at, fixed) in self.trail.iter().enumerate().skip(keep) {
             if fixed.gone {
                 continue;
             }
+            self.places[fixed.slot as usize] = (before + at - keep) as u32;
             self.open[fixed.slot as usize / 64] |= 1 << (fixed.slot % 64);
             let weight = self.trail_records.weight(at);
             let taken = u128::from(weight) * u128::from(fixed.level);
@@ -372,13 +375,15 @@ impl FairShares {
             let (word, bit) = (&mut self.open[at / 64], 1 << (at % 64));
             if *word & bit != 0 {
                 *word &= !bit;
-                self.trail.push(Fixed { slot: *slot, gone: false, level });
+                self.trail.push(Fixed { slot: *slot, held_by: link, level, gone: false });
             }
         }
-        for fixed in &self.trail[first..] {
-            self.trail_records.push_from(&self.records, fixed.slot as usize);
-            let at = fixed.slot as usize;
-            (self.levels[at], self.held_by[at]) = (level, link);
+        for (at, fixed) in self.trail.iter().enumerate().skip(first) {
+            let place = std::mem::replace(&mut self.places[fixed.slot as usize], at as u32);
+            match place {
+                NOWHERE => self.trail_records.push_from(&self.records, fixed.slot as usize),
+                place => self.trail_records.push_from(&self.taken_back, place as usize),
+            }
         }
         for at in first..self.trail.len() {
             let weight = self.trail_records.weight(at);

@@ -58,6 +58,14 @@ impl Records {
         self.words.extend(other.words[at * other.stride..][..other.stride].iter().copied());
     }
 
+    /// Appends the records of `other` from `first` on; says how many there were before.
+    pub(super) fn append_tail(&mut self, other: &Self, first: usize) -> usize {
+        debug_assert_eq!(self.stride, other.stride);
+        let before = self.words.len() / self.stride;
+        self.words.extend_from_slice(&other.words[first * other.stride..]);
+        before
+    }
+
     pub(super) fn truncate(&mut self, count: usize) {
         self.words.truncate(count * self.stride);
     }
