@@ -164,7 +164,7 @@ fn split<R: Fn(NodeId, NodeId) -> Result<Path, RouteError>>(
 /// Sends over all that a path has left; says when it has arrived, and takes the bandwidth away.
 fn transfer(left: &mut Network, path: &Path, from: Time, size: Bytes) -> Option<Time> {
     let residual = left.residual(path);
-    let ends = residual.time_to_send(from, size)?;
+    let ends = residual.t_end(from, size)?;
     left.reserve_path(path, &residual.used(from, ends));
     Some(ends)
 }

@@ -4,7 +4,7 @@
 //! links in time: [`order`] sends them one after the other, shortest first, which halves the mean
 //! delay; [`drop`](drop_late) leaves out what would come too late to be worth it; [`aggregate`]
 //! lets later updates be summed at an idle host while earlier ones use the server's link;
-//! [`replica`] says when a replica has to be brought up to date; [`all_reduce`] compares ways to
+//! [`replicate`] says when a replica has to be brought up to date; [`all_reduce`] compares ways to
 //! sum and share without a server.
 
 mod aggregate;
@@ -22,7 +22,7 @@ pub use aggregate::{Aggregation, Group, aggregate};
 pub use collective::{Choice, Collective, Prediction, Tree, all_reduce};
 pub use late::{Dropping, drop_late};
 pub use order::{Ordered, Ordering, order};
-pub use replicate::{Replica, ReplicaAction, divergence_bound, learning_rate, replica};
+pub use replicate::{Replica, ReplicaAction, divergence_bound, learning_rate, replicate};
 
 /// An update that a worker has ready for a server.
 #[derive(Debug, Clone, PartialEq)]

@@ -70,7 +70,7 @@ pub fn order(
         for (place, at) in waiting.iter().enumerate() {
             let update = &updates[*at];
             let from = update.available.max(now);
-            let ends = left.residual(&update.path).time_to_send(from, update.size);
+            let ends = left.residual(&update.path).t_end(from, update.size);
             // Of equals the oldest goes first: its delay is the largest already.
             if let Some(key) = ends.map(|ends| (ends, update.version, *at))
                 && best.is_none_or(|(first, _)| key < first)
@@ -85,7 +85,7 @@ pub fn order(
         let update = &updates[at];
         let from = update.available.max(now);
         let residual = left.residual(&update.path);
-        let starts = residual.time_to_send(from, laxity_interface::Bytes::new(1)).unwrap_or(from);
+        let starts = residual.t_end(from, laxity_interface::Bytes::new(1)).unwrap_or(from);
         left.reserve_path(&update.path, &residual.used(from, ends));
         // Commits happen in the order of arrival, which is this order: t_end never shrinks.
         let delay = (version + ordered.len() as u64).saturating_sub(update.version);

@@ -84,7 +84,7 @@ pub fn divergence_bound(replica: &Replica) -> Result<f64, PlanError> {
 /// What to do with the next update, which arrives at `arrives` and has this norm, so that the
 /// bound `most` is kept. `replica_ready` is when the replica could have all that it lacks, over the
 /// bandwidth that is left.
-pub fn replica(
+pub fn replicate(
     state: &Replica,
     norm: f64,
     arrives: Time,
@@ -135,7 +135,7 @@ mod tests {
     fn a_commit_waits_for_the_replica_when_it_would_pass_the_bound() {
         let state = Replica { momentum: 0.0, history: 0.0, missing: vec![1.0, 1.0] };
         let at = |secs| Time::ZERO + Span::from_secs(secs);
-        let act = |most, ready| replica(&state, 1.0, at(5), ready, most).unwrap();
+        let act = |most, ready| replicate(&state, 1.0, at(5), ready, most).unwrap();
         assert_eq!(act(3.0, at(9)), ReplicaAction::Commit { apart: 3.0 });
         assert_eq!(act(2.5, at(5)), ReplicaAction::SendFirst { updates: 2, apart: 3.0 });
         assert_eq!(act(2.5, at(9)), ReplicaAction::Hold { until: at(9), apart: 3.0 });
