@@ -16,6 +16,40 @@ fn pick(seed: u64, count: usize) -> usize {
     ((x ^ (x >> 31)) % count as u64) as usize
 }
 
+/// Time on a processor so far, in milliseconds: wall-clock time means little on a busy machine.
+/// Linux tells; elsewhere it is 0.
+fn cpu_ms() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let ns: u64 = text.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0);
+    ns as f64 / 1e6
+}
+
+/// Wall-clock and processor times of repeated work, in milliseconds.
+#[derive(Default)]
+struct Times {
+    wall: Vec<f64>,
+    cpu: Vec<f64>,
+}
+
+impl Times {
+    fn measure<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let (wall, cpu) = (Instant::now(), cpu_ms());
+        let result = work();
+        self.cpu.push(cpu_ms() - cpu);
+        self.wall.push(wall.elapsed().as_secs_f64() * 1e3);
+        result
+    }
+    fn mean(&self) -> f64 {
+        self.wall.iter().sum::<f64>() / self.wall.len() as f64
+    }
+    fn cpu_mean(&self) -> f64 {
+        self.cpu.iter().sum::<f64>() / self.cpu.len() as f64
+    }
+    fn cpu_worst(&self) -> f64 {
+        self.cpu.iter().copied().fold(0.0, f64::max)
+    }
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let json = arguments.iter().any(|a| a == "--json");
@@ -23,8 +57,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let started = Instant::now();
     let net = Topology::fat_tree(16, Rate::from_gbps(10), Span::from_us(1))?;
-    let routes = Routes::new(&net);
-    let routing = started.elapsed();
+    let mut routing = Times::default();
+    let routes = routing.measure(|| Routes::new(&net));
 
     let route = |flow: u64| {
         let hosts = net.hosts();
@@ -37,54 +71,52 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (first, later) = paths.split_at(count as usize);
     let capacity: Vec<_> = net.links().iter().map(|link| link.capacity).collect();
 
-    let full = |paths: &[Path]| {
-        let started = Instant::now();
+    let build = || {
         let mut shares = FairShares::new(&capacity);
-        let slots: Vec<_> = paths.iter().map(|path| shares.add(path, Weight::ONE)).collect();
+        let slots: Vec<_> = first.iter().map(|path| shares.add(path, Weight::ONE)).collect();
         shares.settle();
-        (shares, slots, started.elapsed())
+        (shares, slots)
     };
-    let mut runs: Vec<_> = (0..5).map(|_| full(first).2).collect();
-    runs.sort_unstable();
-    let (mut shares, mut slots, _) = full(first);
-
-    let (mut arrivals, mut departures, mut again) = (Vec::new(), Vec::new(), 0);
-    for (at, path) in later.iter().enumerate() {
-        let started = Instant::now();
-        let slot = shares.add(path, Weight::ONE);
-        again += shares.settle();
-        arrivals.push(started.elapsed());
-        let leaving = std::mem::replace(&mut slots[pick(7 + at as u64, count as usize)], slot);
-        let started = Instant::now();
-        shares.remove(leaving);
-        again += shares.settle();
-        departures.push(started.elapsed());
+    let mut full = Times::default();
+    for _ in 0..5 {
+        full.measure(build);
     }
-    arrivals.sort_unstable();
-    departures.sort_unstable();
+    let (mut shares, mut slots) = build();
 
-    let ms = |span: std::time::Duration| span.as_secs_f64() * 1e3;
-    let mean = |spans: &[std::time::Duration]| {
-        spans.iter().map(|span| ms(*span)).sum::<f64>() / spans.len() as f64
-    };
+    let (mut arrivals, mut departures, mut again) = (Times::default(), Times::default(), 0);
+    for (at, path) in later.iter().enumerate() {
+        let slot = arrivals.measure(|| {
+            let slot = shares.add(path, Weight::ONE);
+            again += shares.settle();
+            slot
+        });
+        let leaving = std::mem::replace(&mut slots[pick(7 + at as u64, count as usize)], slot);
+        departures.measure(|| {
+            shares.remove(leaving);
+            again += shares.settle();
+        });
+    }
+
     let rows = [
-        ("routes_of_1024_hosts", ms(routing), ms(routing), 1),
-        ("full_allocation", mean(&runs), ms(runs[runs.len() - 1]), runs.len()),
-        ("arrival", mean(&arrivals), ms(arrivals[arrivals.len() - 1]), arrivals.len()),
-        ("departure", mean(&departures), ms(departures[departures.len() - 1]), departures.len()),
+        ("routes_of_all_hosts", &routing),
+        ("full_allocation", &full),
+        ("arrival", &arrivals),
+        ("departure", &departures),
     ];
-    let seen = again / (arrivals.len() + departures.len());
+    let seen = again / (arrivals.wall.len() + departures.wall.len());
     if json {
-        let rows: Vec<_> = rows
-            .iter()
-            .map(|(what, mean, worst, runs)| {
-                format!(
-                    "{{\"what\":\"{what}\",\"flows\":{count},\"hosts\":{},\"mean_ms\":{mean:.3},\
-                     \"worst_ms\":{worst:.3},\"runs\":{runs}}}",
-                    net.hosts().len()
-                )
-            })
-            .collect();
+        let row = |(what, times): &(&str, &Times)| {
+            format!(
+                "{{\"what\":\"{what}\",\"flows\":{count},\"hosts\":{},\"mean_ms\":{:.3},\
+                 \"cpu_mean_ms\":{:.3},\"cpu_worst_ms\":{:.3},\"runs\":{}}}",
+                net.hosts().len(),
+                times.mean(),
+                times.cpu_mean(),
+                times.cpu_worst(),
+                times.wall.len()
+            )
+        };
+        let rows: Vec<_> = rows.iter().map(row).collect();
         println!(
             "{{\"meta\":{{\"command\":\"scale\",\"version\":\"{}\",\"seed\":0,\"cores\":1,\
              \"seconds\":{:.3},\"flows_seen_again\":{seen}}},\"rows\":[{}]}}",
@@ -94,8 +126,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
     } else {
         println!("{count} flows, {} hosts, {} links", net.hosts().len(), net.links().len());
-        for (what, mean, worst, runs) in rows {
-            println!("{what:22} mean {mean:8.3} ms   worst {worst:8.3} ms   of {runs}");
+        for (what, times) in rows {
+            let (mean, cpu, worst) = (times.mean(), times.cpu_mean(), times.cpu_worst());
+            let runs = times.wall.len();
+            println!(
+                "{what:20} {mean:8.3} ms; processor {cpu:8.3} ms, worst {worst:8.3}; {runs} runs"
+            );
         }
         println!("a change looks at {seen} flows again, on average");
     }

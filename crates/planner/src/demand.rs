@@ -158,7 +158,7 @@ impl Demand {
                 let weight = match tags.weight() {
                     None => Weight::ONE,
                     Some(given) => Weight::new(given)
-                        .ok_or(PlanError::Weight { flow: key, given: given.to_string() })?,
+                        .ok_or_else(|| PlanError::Weight { flow: key, given: given.to_string() })?,
                 };
                 Ok(Self {
                     key,

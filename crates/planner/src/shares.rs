@@ -2,27 +2,34 @@
 //!
 //! Progressive filling: the level λ of all flows rises, a flow of weight w sends w·λ, and when a
 //! link is full its flows stay at the level they have. Everything is whole numbers: rates in units
-//! of 2⁻⁴⁰ bit/s, weights in units of 2⁻²⁰, and the level at which a link is full is
+//! of 2⁻³² bit/s, weights in units of 2⁻²⁰, and the level at which a link is full is
 //! ⌊left / weight⌋ of those. All links that are full at one level are found before their flows are
 //! fixed, so the result does not depend on any order, and sums never exceed a capacity.
 //!
 //! A change at level λ leaves everything below λ as it is: filling would go the same way up to
 //! there. So an arrival or departure takes back the flows above and fills again from λ; sums of
-//! whole numbers can be taken back exactly.
+//! whole numbers can be taken back exactly. How the flows above were fixed is kept in a trail that
+//! is read from front to back: with 100,000 flows, waiting for memory is what takes time.
 
-use std::{cmp::Reverse, collections::BinaryHeap};
+mod records;
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, binary_heap::PeekMut},
+};
 
 use laxity_interface::Rate;
 use laxity_topology::LinkId;
 
 use crate::weight::Weight;
+use records::Records;
 
-/// Rates are counted in 2⁻⁴⁰ bit/s.
-const FINE: u32 = 40;
-/// The level of a flow that is not fixed yet.
-const OPEN: u128 = u128::MAX;
-/// The link of a flow that nothing holds back.
-const NO_LINK: u32 = u32::MAX;
+/// Rates are counted in 2⁻³² bit/s.
+const FINE: u32 = 32;
+/// The level of a flow that is not fixed yet. Levels stay below.
+const OPEN: u64 = u64::MAX;
+/// The place of a flow that has not been fixed yet.
+const NOWHERE: u32 = u32::MAX;
 
 /// A flow in [`FairShares`]; its number may be used again after it is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,24 +42,35 @@ impl Slot {
     }
 }
 
-#[derive(Debug, Clone)]
-struct Share {
-    level: u128,
-    weight: u64,
-    /// Its links are `paths[start..start + length]`.
-    start: u32,
-    length: u32,
-    /// The link that was full when it was fixed.
-    held_by: u32,
-    live: bool,
-}
-
 #[derive(Debug, Clone, Copy)]
 struct LinkState {
     /// Capacity less what fixed flows take.
     left: u128,
     /// The weights of open flows.
     open: u64,
+}
+
+impl LinkState {
+    /// The level at which it is full.
+    fn level(&self) -> u64 {
+        whole_level(self.left, self.open.into())
+    }
+}
+
+/// A level that has an end even where a tiny weight meets a huge link.
+fn whole_level(left: u128, weight: u128) -> u64 {
+    u64::try_from(left / weight).unwrap_or(OPEN).min(OPEN - 1)
+}
+
+/// One entry of the trail: a flow that was fixed.
+#[derive(Debug, Clone, Copy)]
+struct Fixed {
+    slot: u32,
+    /// The link that was full.
+    held_by: u32,
+    level: u64,
+    /// Whether it has been removed since.
+    gone: bool,
 }
 
 /// The weighted max-min rates of flows over links.
@@ -76,16 +94,24 @@ pub struct FairShares {
     links: Vec<LinkState>,
     /// The live flows of each link.
     members: Vec<Vec<u32>>,
-    flows: Vec<Share>,
+    /// Of each slot: where in the trail it is fixed, or while it is open, where in `taken_back`.
+    places: Vec<u32>,
+    live: Vec<bool>,
+    /// A bit for each slot whose flow is not fixed.
+    open: Vec<u64>,
+    /// Weights and links of flows, by slot.
+    records: Records,
     free: Vec<u32>,
-    paths: Vec<u32>,
-    /// Links in `paths` that belong to nobody.
-    waste: usize,
-    /// Fixed flows by rising level; some may have been removed.
-    order: Vec<u32>,
+    /// Fixed flows by rising level.
+    trail: Vec<Fixed>,
+    /// Their weights and links, in the same order.
+    trail_records: Records,
+    /// Records of flows that were fixed and are open again, in the order of the trail: they will be
+    /// fixed in nearly that order again, so the next record to read lies beside the last.
+    taken_back: Records,
     added: Vec<u32>,
     /// The lowest level at which something was taken away.
-    from: u128,
+    from: u64,
     changed: bool,
 }
 
@@ -98,11 +124,14 @@ impl FairShares {
             members: vec![Vec::new(); capacity.len()],
             links,
             capacity,
-            flows: Vec::new(),
+            places: Vec::new(),
+            live: Vec::new(),
+            open: Vec::new(),
+            records: Records::default(),
             free: Vec::new(),
-            paths: Vec::new(),
-            waste: 0,
-            order: Vec::new(),
+            trail: Vec::new(),
+            trail_records: Records::default(),
+            taken_back: Records::default(),
             added: Vec::new(),
             from: OPEN,
             changed: false,
@@ -113,31 +142,23 @@ impl FairShares {
     ///
     /// Panics on a link that is not there. A link that is named twice counts once.
     pub fn add(&mut self, path: &[LinkId], weight: Weight) -> Slot {
-        let start = self.paths.len();
-        for link in path {
-            assert!(link.index() < self.links.len(), "link {link} is not there");
-            if !self.paths[start..].contains(&link.0) {
-                self.paths.push(link.0);
-            }
-        }
-        let length = self.paths.len() - start;
-        let (level, weight) = (OPEN, weight.units());
-        let (start, length) = (start as u32, length as u32);
-        let share = Share { level, weight, start, length, held_by: NO_LINK, live: true };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.flows[slot as usize] = share;
-                slot
-            }
-            None => {
-                self.flows.push(share);
-                self.flows.len() as u32 - 1
-            }
-        };
-        for at in start..start + length {
-            let link = self.paths[at as usize] as usize;
-            self.members[link].push(slot);
-            self.links[link].open += weight;
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.places.push(NOWHERE);
+            self.live.push(false);
+            self.open.resize(self.live.len().div_ceil(64), 0);
+            self.live.len() as u32 - 1
+        });
+        let at = slot as usize;
+        let weight = weight.units();
+        self.trail_records.widen(path.len());
+        self.taken_back.widen(path.len());
+        self.records.set(at, weight, path);
+        (self.places[at], self.live[at]) = (NOWHERE, true);
+        self.open[at / 64] |= 1 << (at % 64);
+        for link in self.records.links(at) {
+            assert!((*link as usize) < self.links.len(), "link {link} is not there");
+            self.members[*link as usize].push(slot);
+            self.links[*link as usize].open += weight;
         }
         self.added.push(slot);
         self.changed = true;
@@ -148,28 +169,27 @@ impl FairShares {
     ///
     /// Panics on a flow that is not there.
     pub fn remove(&mut self, slot: Slot) {
-        let share = self.flows[slot.index()].clone();
-        assert!(share.live, "flow {slot:?} is not there");
-        for at in share.start..share.start + share.length {
-            let link = self.paths[at as usize] as usize;
-            let members = &mut self.members[link];
+        let at = slot.index();
+        assert!(std::mem::take(&mut self.live[at]), "flow {slot:?} is not there");
+        let weight = self.records.weight(at);
+        let fixed = self.fixed(slot.0).copied();
+        for link in self.records.links(at) {
+            let members = &mut self.members[*link as usize];
             let place = members.iter().position(|m| *m == slot.0).expect("a member of its links");
             members.swap_remove(place);
-            if share.level == OPEN {
-                self.links[link].open -= share.weight;
-            } else {
-                self.links[link].left += u128::from(share.weight) * share.level;
+            let link = &mut self.links[*link as usize];
+            match fixed {
+                Some(fixed) => link.left += u128::from(weight) * u128::from(fixed.level),
+                None => link.open -= weight,
             }
         }
-        if share.level == OPEN {
-            self.added.retain(|added| *added != slot.0);
-            self.free.push(slot.0);
-        } else {
-            // Its number stays in `order`, above `from`, until flows are fixed again.
-            self.from = self.from.min(share.level);
+        self.open[at / 64] &= !(1 << (at % 64));
+        if let Some(fixed) = fixed {
+            self.trail[self.places[at] as usize].gone = true;
+            self.from = self.from.min(fixed.level);
         }
-        self.flows[slot.index()].live = false;
-        self.waste += share.length as usize;
+        self.added.retain(|added| *added != slot.0);
+        self.free.push(slot.0);
         self.changed = true;
     }
 
@@ -190,26 +210,38 @@ impl FairShares {
 
     /// What fixed flows take of a link.
     fn taken(&self, link: usize) -> u128 {
-        let fixed = self.members[link].iter().map(|m| &self.flows[*m as usize]);
-        fixed.filter(|f| f.level != OPEN).map(|f| u128::from(f.weight) * f.level).sum()
+        let fixed = self.members[link].iter().filter_map(|slot| self.fixed(*slot));
+        let weight = |slot: u32| u128::from(self.records.weight(slot as usize));
+        fixed.map(|fixed| weight(fixed.slot) * u128::from(fixed.level)).sum()
+    }
+
+    /// How a flow was fixed; nothing for one that is open, or that no link holds back.
+    fn fixed(&self, slot: u32) -> Option<&Fixed> {
+        let place = self.places[slot as usize];
+        if self.is_open(slot) || place == NOWHERE {
+            return None;
+        }
+        Some(&self.trail[place as usize])
+    }
+
+    fn is_open(&self, slot: u32) -> bool {
+        self.open[slot as usize / 64] >> (slot % 64) & 1 == 1
     }
 
     /// The rate of a flow, rounded down to whole bits per second; zero before the first
-    /// [`settle`](Self::settle).
+    /// [`settle`](Self::settle), without end for a flow without links.
     pub fn rate(&self, slot: Slot) -> Rate {
-        let share = &self.flows[slot.index()];
-        match share.level {
-            OPEN => Rate::ZERO,
-            // A flow without links is not held back by anything.
-            _ if share.length == 0 => Rate::MAX,
-            level => Rate::bps(((u128::from(share.weight) * level) >> FINE) as u64),
+        if self.is_open(slot.0) {
+            return Rate::ZERO;
         }
+        let weight = u128::from(self.records.weight(slot.index()));
+        let exact = self.fixed(slot.0).map(|fixed| weight * u128::from(fixed.level));
+        exact.map_or(Rate::MAX, |exact| Rate::bps((exact >> FINE) as u64))
     }
 
     /// The full link that keeps a flow at its rate.
     pub fn held_by(&self, slot: Slot) -> Option<LinkId> {
-        let link = self.flows[slot.index()].held_by;
-        (link != NO_LINK).then_some(LinkId(link))
+        self.fixed(slot.0).map(|fixed| LinkId(fixed.held_by))
     }
 
     /// How many flows cross a link.
@@ -219,7 +251,7 @@ impl FairShares {
 
     /// How many flows there are.
     pub fn len(&self) -> usize {
-        self.flows.iter().filter(|flow| flow.live).count()
+        self.live.len() - self.free.len()
     }
 
     /// Whether there are none.
@@ -234,92 +266,77 @@ impl FairShares {
             return 0;
         }
         let added = std::mem::take(&mut self.added);
-        let mut touched: Vec<usize> = Vec::new();
-        for slot in &added {
-            touched.extend(self.links_of(*slot));
-        }
-        if self.order.is_empty() {
+        if self.trail.is_empty() {
             self.from = 0;
         } else {
+            let links = added.iter().flat_map(|slot| self.records.links(*slot as usize));
+            let mut touched: Vec<_> = links.map(|link| *link as usize).collect();
             touched.sort_unstable();
             touched.dedup();
-            for link in touched {
-                self.from = self.from.min(self.full_at(link).unwrap_or(OPEN));
-            }
+            let lowest = touched.into_iter().filter_map(|link| self.full_at(link)).min();
+            self.from = self.from.min(lowest.unwrap_or(OPEN));
         }
-        let open = self.rewind() + added.len();
+        self.rewind();
+        let kept = self.trail.len();
         self.from = OPEN;
         self.fill();
+        self.taken_back.truncate(0);
         // Flows without links never meet a full one.
         for slot in added {
-            if self.flows[slot as usize].length == 0 {
-                self.flows[slot as usize].level = 0;
-            }
+            self.open[slot as usize / 64] &= !(1 << (slot % 64));
         }
-        self.tidy();
-        open
-    }
-
-    fn links_of(&self, slot: u32) -> impl Iterator<Item = usize> + use<'_> {
-        let share = &self.flows[slot as usize];
-        let path = &self.paths[share.start as usize..(share.start + share.length) as usize];
-        path.iter().map(|link| *link as usize)
+        self.trail.len() - kept
     }
 
     /// The level at which a link is full, while flows that are fixed lower stay there and all
     /// others, fixed higher or open, rise together.
-    fn full_at(&self, link: usize) -> Option<u128> {
+    fn full_at(&self, link: usize) -> Option<u64> {
         let level_and_weight = |slot: &u32| {
-            let flow = &self.flows[*slot as usize];
-            (flow.level, u128::from(flow.weight))
+            let level = self.fixed(*slot).map_or(OPEN, |fixed| fixed.level);
+            (level, u128::from(self.records.weight(*slot as usize)))
         };
         let mut flows: Vec<_> = self.members[link].iter().map(level_and_weight).collect();
         flows.sort_unstable();
         let mut weight: u128 = flows.iter().map(|(_, w)| w).sum();
         let mut left = self.capacity[link];
         for (level, own) in flows {
-            let full = left / weight;
+            let full = whole_level(left, weight);
             if full <= level {
                 return Some(full);
             }
-            left -= own * level;
+            left -= own * u128::from(level);
             weight -= own;
         }
         None
     }
 
-    /// Opens all flows at `from` and above; says how many.
-    fn rewind(&mut self) -> usize {
+    /// Opens all flows at `from` and above.
+    fn rewind(&mut self) {
         let from = self.from;
-        let flows = &self.flows;
-        let keep = self.order.partition_point(|slot| flows[*slot as usize].level < from);
-        let mut count = 0;
-        for at in keep..self.order.len() {
-            let slot = self.order[at];
-            let share = &mut self.flows[slot as usize];
-            if !share.live {
-                self.free.push(slot);
+        let keep = self.trail.partition_point(|fixed| fixed.level < from);
+        let before = self.taken_back.append_tail(&self.trail_records, keep);
+        for (at, fixed) in self.trail.iter().enumerate().skip(keep) {
+            if fixed.gone {
                 continue;
             }
-            let (weight, level) = (share.weight, std::mem::replace(&mut share.level, OPEN));
-            let taken = u128::from(weight) * level;
-            let path = share.start as usize..(share.start + share.length) as usize;
-            for link in &self.paths[path] {
+            self.places[fixed.slot as usize] = (before + at - keep) as u32;
+            self.open[fixed.slot as usize / 64] |= 1 << (fixed.slot % 64);
+            let weight = self.trail_records.weight(at);
+            let taken = u128::from(weight) * u128::from(fixed.level);
+            for link in self.trail_records.links(at) {
                 let link = &mut self.links[*link as usize];
                 link.left += taken;
                 link.open += weight;
             }
-            count += 1;
         }
-        self.order.truncate(keep);
-        count
+        self.trail.truncate(keep);
+        self.trail_records.truncate(keep);
     }
 
     /// Fixes all open flows.
     fn fill(&mut self) {
-        let level = |link: &LinkState| link.left / u128::from(link.open);
         let busy = self.links.iter().enumerate().filter(|(_, link)| link.open > 0);
-        let entries = busy.map(|(at, link)| Reverse((level(link), at as u32)));
+        let entries = busy.map(|(at, link)| Reverse((link.level(), at as u32)));
         let mut heap: BinaryHeap<_> = entries.collect();
         let mut full = Vec::new();
         while let Some(Reverse((lowest, _))) = heap.peek() {
@@ -333,15 +350,14 @@ impl FairShares {
                     break;
                 }
                 let link = &self.links[at as usize];
-                let true_level = if link.open == 0 { OPEN } else { level(link) };
-                if true_level == OPEN {
-                    std::collections::binary_heap::PeekMut::pop(top);
-                } else if true_level > now {
-                    *top = Reverse((true_level, at));
-                } else {
-                    full.push(at);
-                    std::collections::binary_heap::PeekMut::pop(top);
+                if link.open > 0 && link.level() > now {
+                    *top = Reverse((link.level(), at));
+                    continue;
                 }
+                if link.open > 0 {
+                    full.push(at);
+                }
+                PeekMut::pop(top);
             }
             for at in &full {
                 self.fix(*at, now);
@@ -350,35 +366,33 @@ impl FairShares {
     }
 
     /// Fixes the open flows of a full link.
-    fn fix(&mut self, link: u32, level: u128) {
+    ///
+    /// In three passes, so that the memory accesses of many flows are under way at once.
+    fn fix(&mut self, link: u32, level: u64) {
+        let first = self.trail.len();
         for slot in &self.members[link as usize] {
-            let share = &mut self.flows[*slot as usize];
-            if share.level != OPEN {
-                continue;
+            let at = *slot as usize;
+            let (word, bit) = (&mut self.open[at / 64], 1 << (at % 64));
+            if *word & bit != 0 {
+                *word &= !bit;
+                self.trail.push(Fixed { slot: *slot, held_by: link, level, gone: false });
             }
-            (share.level, share.held_by) = (level, link);
-            self.order.push(*slot);
-            let taken = u128::from(share.weight) * level;
-            let path = share.start as usize..(share.start + share.length) as usize;
-            for other in &self.paths[path] {
+        }
+        for (at, fixed) in self.trail.iter().enumerate().skip(first) {
+            let place = std::mem::replace(&mut self.places[fixed.slot as usize], at as u32);
+            match place {
+                NOWHERE => self.trail_records.push_from(&self.records, fixed.slot as usize),
+                place => self.trail_records.push_from(&self.taken_back, place as usize),
+            }
+        }
+        for at in first..self.trail.len() {
+            let weight = self.trail_records.weight(at);
+            let taken = u128::from(weight) * u128::from(level);
+            for other in self.trail_records.links(at) {
                 let other = &mut self.links[*other as usize];
                 other.left -= taken;
-                other.open -= share.weight;
+                other.open -= weight;
             }
         }
-    }
-
-    /// Throws away the paths of flows that are gone once they are the larger part.
-    fn tidy(&mut self) {
-        if self.waste < 1024 || self.waste < self.paths.len() / 2 {
-            return;
-        }
-        let mut paths = Vec::with_capacity(self.paths.len() - self.waste);
-        for share in self.flows.iter_mut().filter(|share| share.live) {
-            let old = share.start as usize..(share.start + share.length) as usize;
-            share.start = paths.len() as u32;
-            paths.extend_from_slice(&self.paths[old]);
-        }
-        (self.paths, self.waste) = (paths, 0);
     }
 }

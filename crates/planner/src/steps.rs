@@ -13,7 +13,7 @@ const BYTE: u128 = 8 * 1_000_000_000_000;
 /// let at = |secs| Time::ZERO + Span::from_secs(secs);
 /// let mut link = Steps::constant(Rate::from_mbps(80)); // 10 MB/s
 /// link.reserve(at(1), at(3), Rate::from_mbps(80));
-/// assert_eq!(link.time_to_send(Time::ZERO, Bytes::new(30_000_000)), Some(at(5)));
+/// assert_eq!(link.t_end(Time::ZERO, Bytes::new(30_000_000)), Some(at(5)));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Steps {
@@ -90,7 +90,7 @@ impl Steps {
 
     /// When `size` bytes that may start at `from` have been sent, if ever: the smallest T with
     /// ∫ from `from` to T of the rate ≥ size, rounded up to a picosecond.
-    pub fn time_to_send(&self, from: Time, size: Bytes) -> Option<Time> {
+    pub fn t_end(&self, from: Time, size: Bytes) -> Option<Time> {
         let mut left = u128::from(size.get()) * BYTE;
         let mut at = from;
         loop {
@@ -99,11 +99,11 @@ impl Steps {
             let span = next.map(|next| u128::from(next.since(at).as_ps()));
             let sent = span.map_or(u128::MAX, |span| rate.saturating_mul(span));
             if sent >= left {
-                // The last step carries everything unless its rate is zero.
-                let ps = if left == 0 {
-                    0
-                } else {
-                    left.checked_div(rate)? + u128::from(left % rate > 0)
+                // The last step carries everything, unless its rate is zero.
+                let ps = match rate {
+                    _ if left == 0 => 0,
+                    0 => return None,
+                    _ => left.div_ceil(rate),
                 };
                 let end = u128::from(at.as_ps()) + ps;
                 return u64::try_from(end).ok().map(Time::from_ps);
@@ -184,7 +184,7 @@ mod tests {
         let mbps = |mb: u64| Rate::from_mbps(8 * mb);
         let residual =
             Steps::new([(at(0), mbps(5)), (at(2), mbps(2)), (at(4), mbps(5)), (at(6), mbps(6))]);
-        assert_eq!(residual.time_to_send(at(0), Bytes::new(30 * MBYTE)), Some(at(7)));
+        assert_eq!(residual.t_end(at(0), Bytes::new(30 * MBYTE)), Some(at(7)));
         let mut left = residual.clone();
         left.reserve_steps(&residual.used(at(0), at(7)));
         assert_eq!(left, Steps::new([(at(7), mbps(6))]));
@@ -193,9 +193,9 @@ mod tests {
     #[test]
     fn what_never_arrives_has_no_end() {
         let dry = Steps::new([(at(0), Rate::from_mbps(8)), (at(2), Rate::ZERO)]);
-        assert_eq!(dry.time_to_send(at(0), Bytes::new(2 * MBYTE)), Some(at(2)));
-        assert_eq!(dry.time_to_send(at(0), Bytes::new(2 * MBYTE + 1)), None);
-        assert_eq!(dry.time_to_send(at(5), Bytes::ZERO), Some(at(5)));
+        assert_eq!(dry.t_end(at(0), Bytes::new(2 * MBYTE)), Some(at(2)));
+        assert_eq!(dry.t_end(at(0), Bytes::new(2 * MBYTE + 1)), None);
+        assert_eq!(dry.t_end(at(5), Bytes::ZERO), Some(at(5)));
         assert_eq!(dry.bytes_between(at(1), at(9)), Bytes::new(MBYTE));
     }
 

@@ -7,7 +7,7 @@ mod deadline;
 mod fair;
 mod round;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use laxity_interface::{Bytes, Span, Time};
 use laxity_topology::LinkId;
@@ -75,7 +75,7 @@ fn views(demands: &[Demand], jobs: &[JobView]) -> Result<BTreeMap<JobKey, JobVie
             return Err(PlanError::DuplicateJob { job: job.key });
         }
     }
-    let described: Vec<_> = views.keys().copied().collect();
+    let described: BTreeSet<_> = views.keys().copied().collect();
     for demand in demands {
         let arrived = demand.released;
         let new = || JobView { arrived, ..JobView::new(demand.job) };
@@ -98,7 +98,7 @@ pub fn bottleneck_time(now: Time, network: &Network, demands: &[Demand]) -> Opti
     }
     let mut last = now;
     for (link, bytes) in load {
-        last = last.max(network.link(link).time_to_send(now, bytes)?);
+        last = last.max(network.link(link).t_end(now, bytes)?);
     }
     Some(last.since(now))
 }
