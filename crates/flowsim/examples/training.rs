@@ -1,12 +1,10 @@
 //! Iteration times of the paper's models under every control, in one table.
 //!
-//! `cargo run --release -p laxity-flowsim --example training -- [WORKERS SERVERS GBPS [inference]]`
+//! `cargo run --release -p laxity-flowsim --example training -- [WORKERS SERVERS GBPS] [inference|balanced|sharing]`
 
 use laxity_flowsim::{
-    Settings,
     profile::shipped,
-    simulate,
-    training::{Control, Setting, Sharing, measure, measure_world, sharing_world},
+    training::{Control, Placement, Setting, Sharing, measure, measure_sharing},
 };
 use laxity_interface::Rate;
 
@@ -19,30 +17,33 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         setting = setting.inference();
     }
     if arguments.iter().any(|a| a == "balanced") {
-        setting.placement = laxity_flowsim::training::Placement::Balanced;
+        setting.placement = Placement::Balanced;
     }
     let sharing = arguments.iter().any(|a| a == "sharing");
-    println!("{:16}{:>9}{}", "model", "tcp ms", Control::ALL.map(|c| format!("{c:>16}")).join(""));
+    println!(
+        "{:16}{:>9}{:22}{}",
+        "model",
+        "tcp ms",
+        "",
+        Control::ALL.map(|c| format!("{c:>16}")).join("")
+    );
     for name in shipped::PAPER {
         let profile = shipped::model(name)?;
         let mut line = String::new();
         let mut base = 0.0;
         for control in Control::ALL {
-            let took = if sharing {
-                let world = sharing_world(&profile, &setting, &Sharing::default(), control)?;
-                let outcome = simulate(&world, &Settings::new(control.options()))?;
-                let own = Setting { iterations: Sharing::default().iterations, ..setting.clone() };
-                measure_world(&world, &outcome, &profile, &own, 0)
-            } else {
-                measure(&profile, &setting, control)?
+            let ms = |span: laxity_interface::Span| span.as_secs_f64() * 1e3;
+            let found = measure(&profile, &setting, control)?;
+            let took = match sharing {
+                true => ms(measure_sharing(&profile, &setting, &Sharing::default(), control)?),
+                false => ms(found.time),
             };
-            let ms = took.time.as_secs_f64() * 1e3;
             if control == Control::Tcp {
-                base = ms;
-                let compute = took.compute.as_secs_f64() * 1e3;
-                line = format!("{name:16}{ms:>9.1} ({compute:.1} compute, flex {:.2})", took.forward_flexibility);
+                base = took;
+                let compute = ms(found.compute);
+                line = format!("{name:16}{took:>9.1} ({compute:>7.1} of it compute)");
             }
-            line += &format!("{:>16.3}", ms / base);
+            line += &format!("{:>16.3}", took / base);
         }
         println!("{line}");
     }

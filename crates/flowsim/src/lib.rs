@@ -12,7 +12,7 @@
 //! - [`profile`]: what models compute and exchange, read from files, with 22 models inside.
 //! - [`training`]: one iteration of training with parameter servers, as the CadentFlow paper has it.
 //! - [`coflow`]: traces of coflows and what schedulers make of them.
-//! - [`file`]: worlds as files.
+//! - [`mod@file`]: worlds as files.
 //!
 //! ```
 //! use laxity_flowsim::{Flow, Operation, Settings, Work, World, simulate};
@@ -44,6 +44,7 @@
 pub mod coflow;
 mod engine;
 mod error;
+pub mod file;
 mod graph;
 mod many;
 mod outcome;

@@ -12,10 +12,25 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("link", &["interface"], &[]),
     ("topology", &["interface"], &[]),
     ("planner", &["interface", "topology"], &[]),
+    ("flowsim", &["interface", "planner", "topology"], &[]),
     ("protocol", &["interface"], &["link"]),
     ("endpoint", &["interface", "protocol"], &["link"]),
     ("lab", &["endpoint", "interface", "link", "protocol"], &["report"]),
-    ("cli", &["endpoint", "interface", "lab", "link", "protocol", "report"], &[]),
+    (
+        "cli",
+        &[
+            "endpoint",
+            "flowsim",
+            "interface",
+            "lab",
+            "link",
+            "planner",
+            "protocol",
+            "report",
+            "topology",
+        ],
+        &[],
+    ),
 ];
 
 #[test]

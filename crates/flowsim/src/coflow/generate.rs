@@ -43,8 +43,7 @@ impl Trace {
         for number in 0..coflows {
             let most = if random.below(2) == 0 { ports.min(4) } else { ports };
             let (mappers, reducers) = (1 + random.below(most), 1 + random.below(most));
-            let (mappers, reducers) =
-                (random.ports(ports, mappers), random.ports(ports, reducers));
+            let (mappers, reducers) = (random.ports(ports, mappers), random.ports(ports, reducers));
             let scale = if random.below(2) == 0 { 1 } else { 1 << random.below(8) };
             let mut pieces = Vec::new();
             for to in &reducers {

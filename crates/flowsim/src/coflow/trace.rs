@@ -58,8 +58,7 @@ impl Trace {
     /// # Ok::<(), laxity_flowsim::coflow::TraceError>(())
     /// ```
     pub fn parse(text: &str) -> Result<Self, TraceError> {
-        let mut lines =
-            text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let head = lines.next().map(|(_, line)| line.split_whitespace().collect::<Vec<_>>());
         let numbers = head.filter(|head| head.len() == 2);
         let read = |text: &str| text.parse::<u32>().ok().filter(|number| *number > 0);

@@ -10,12 +10,7 @@ use laxity_planner::{
 use laxity_topology::{LinkId, NodeId, Path};
 
 use super::Settings;
-use crate::{
-    error::SimError,
-    graph::Node,
-    outcome::RateChange,
-    world::World,
-};
+use crate::{error::SimError, graph::Node, outcome::RateChange, world::World};
 
 /// Bits of a byte in 10⁻¹² of a bit: what a rate in bit/s moves in a picosecond.
 const BYTE: u128 = 8 * 1_000_000_000_000;
@@ -30,6 +25,8 @@ struct Active {
     left: u128,
     rate: u64,
     slot: Option<Slot>,
+    /// Whether its first rate has been written down.
+    told: bool,
 }
 
 #[derive(Debug)]
@@ -62,7 +59,8 @@ impl<'a> Rates<'a> {
         let plain = matches!(settings.options.scheme, Scheme::MaxMin | Scheme::Weighted)
             && settings.options.between == BetweenJobs::Merged
             && world.works.iter().all(|work| work.takes_part);
-        let fair = (plain && settings.incremental).then(|| FairShares::new(&network.left(Time::ZERO)));
+        let fair =
+            (plain && settings.incremental).then(|| FairShares::new(&network.left(Time::ZERO)));
         Self {
             world,
             settings,
@@ -132,7 +130,7 @@ impl<'a> Rates<'a> {
             ..Demand::new(FlowKey(node as u64), job, path, size)
         });
         let left = u128::from(size.get()) * BYTE;
-        self.active.push(Active { node, work, flow, left, rate: 0, slot });
+        self.active.push(Active { node, work, flow, left, rate: 0, slot, told: false });
         self.dirty = true;
     }
 
@@ -188,7 +186,7 @@ impl<'a> Rates<'a> {
 
     fn set(&mut self, at: Time, flow: usize, rate: Rate, reason: Option<Reason>) {
         let active = &mut self.active[flow];
-        let new = active.rate != rate.as_bps() || active.left == u128::from(self.demands[flow].size.get()) * BYTE;
+        let new = active.rate != rate.as_bps() || !std::mem::replace(&mut active.told, true);
         active.rate = rate.as_bps();
         if new && self.settings.trace {
             let (work, flow) = (active.work, active.flow);

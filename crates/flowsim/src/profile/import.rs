@@ -91,9 +91,10 @@ pub fn tf_slim(model: &str, parameters: &str, graph: &str) -> Result<Profile, Pr
                 layers[current].forward += flops;
             }
             "bwd" => {
-                let of = name.strip_prefix("gradients/").and_then(|rest| rest.split("_grad/").next());
+                let of =
+                    name.strip_prefix("gradients/").and_then(|rest| rest.split("_grad/").next());
                 last = of.and_then(|of| of_operation.get(of).copied()).or(last);
-                let layer = last.unwrap_or(layers.len().saturating_sub(1));
+                let layer = last.unwrap_or_else(|| layers.len().saturating_sub(1));
                 if let Some(layer) = layers.get_mut(layer) {
                     layer.backward += flops;
                 }
@@ -102,12 +103,18 @@ pub fn tf_slim(model: &str, parameters: &str, graph: &str) -> Result<Profile, Pr
         }
     }
     let source = "FLOPs of the TensorFlow-Slim graph; layers in the order of the graph";
-    assemble(model, 32, source, known, layers.into_iter().map(|layer| Measured {
-        forward: Cost::Flops(layer.forward),
-        backward: Cost::Flops(layer.backward),
-        name: layer.name,
-        parameters: layer.parameters,
-    }))
+    assemble(
+        model,
+        32,
+        source,
+        known,
+        layers.into_iter().map(|layer| Measured {
+            forward: Cost::Flops(layer.forward),
+            backward: Cost::Flops(layer.backward),
+            name: layer.name,
+            parameters: layer.parameters,
+        }),
+    )
 }
 
 /// A layer with its costs.
@@ -174,7 +181,8 @@ pub fn pipedream(model: &str, batch: u32, text: &str) -> Result<Profile, Profile
             return Err(wrong(at, "a node has a name, a layer and costs"));
         };
         let cost = |field: &str| {
-            let own = costs.split(", ").find_map(|cost| cost.strip_prefix(field)?.strip_prefix('='));
+            let own =
+                costs.split(", ").find_map(|cost| cost.strip_prefix(field)?.strip_prefix('='));
             own.and_then(|number| number.parse::<f64>().ok()).filter(|number| *number >= 0.0)
         };
         // What an input takes is loading data, not computing.

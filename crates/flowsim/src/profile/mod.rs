@@ -169,7 +169,8 @@ impl Profile {
         }
         for (at, parameter) in self.parameters.iter().enumerate() {
             if parameter.size.is_zero() {
-                let reason = format!("`{}` has size 0: give it one or leave it out", parameter.name);
+                let reason =
+                    format!("`{}` has size 0: give it one or leave it out", parameter.name);
                 return field(format!("parameters[{at}].size"), reason);
             }
         }

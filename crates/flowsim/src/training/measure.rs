@@ -79,7 +79,8 @@ pub fn measure_world(
     let network = Network::of(&world.net);
     // What the backward pass has: from the first gradient, which is not before the forward pass ends.
     let start = Time::ZERO + profile.compute(Pass::Forward, &setting.device);
-    let has_backward = !backward.is_empty() && bottleneck_time(start, &network, &backward).is_some();
+    let has_backward =
+        !backward.is_empty() && bottleneck_time(start, &network, &backward).is_some();
     Iteration {
         time: all / u64::from(setting.iterations.max(1)),
         compute,

@@ -9,6 +9,8 @@
 //!
 //! Workers are identical, so one of them is simulated and the links that others share with it are
 //! divided by their number; [`Setting::every_worker`] simulates them all, with the same result.
+//! (Under deadlines up to a few percent faster: flows that are due at once are served one after the
+//! other, so one worker gets ahead of the others.)
 
 mod measure;
 mod plan;
@@ -21,7 +23,7 @@ use crate::profile::Device;
 
 pub use measure::{Iteration, MeasureError, measure, measure_world};
 pub use plan::world;
-pub use sharing::{Sharing, sharing_world};
+pub use sharing::{Sharing, measure_sharing, sharing_world};
 
 /// Which server holds a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -13,11 +13,15 @@ use crate::{
 
 /// A network of workers and servers behind one switch that never is the bottleneck, and the work of
 /// one model on it. `control` only decides whether nodes or connections order their flows.
-pub fn world(profile: &Profile, setting: &Setting, control: Control) -> Result<World, TopologyError> {
+pub fn world(
+    profile: &Profile,
+    setting: &Setting,
+    control: Control,
+) -> Result<World, TopologyError> {
     let mut net = Topology::builder();
-    let count = if setting.every_worker { setting.workers } else { 1 };
+    let count = if setting.every_worker { setting.workers.max(1) } else { 1 };
     let workers: Vec<_> = (0..count).map(|w| net.host(format!("worker{w}"))).collect();
-    let servers: Vec<_> = (0..setting.servers).map(|s| net.host(format!("ps{s}"))).collect();
+    let servers: Vec<_> = (0..setting.servers.max(1)).map(|s| net.host(format!("ps{s}"))).collect();
     let switch = net.switch("switch");
     for worker in &workers {
         net.cable(*worker, switch, setting.nic, Span::ZERO);
@@ -130,13 +134,14 @@ pub(super) fn training(
             let mut here: Vec<Option<FlowId>> = vec![None; profile.parameters.len()];
             for at in &used {
                 let parameter = &profile.parameters[*at];
-                let flow = Flow::new(&parameter.name, servers[placed[*at]], *worker, parameter.size)
-                    .after(barrier)
-                    .deadline(estimate.read[*at])
-                    .deadline_after(barrier)
-                    .priority(estimate.read_place[*at])
-                    .weight(weight(parameter.size, estimate.read[*at], fastest))
-                    .coflow(2 * round);
+                let flow =
+                    Flow::new(&parameter.name, servers[placed[*at]], *worker, parameter.size)
+                        .after(barrier)
+                        .deadline(estimate.read[*at])
+                        .deadline_after(barrier)
+                        .priority(estimate.read_place[*at])
+                        .weight(weight(parameter.size, estimate.read[*at], fastest))
+                        .coflow(2 * round);
                 here[*at] = Some(work.flow(flow));
             }
             let mut before = barrier;

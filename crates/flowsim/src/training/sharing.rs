@@ -1,13 +1,18 @@
 //! Two trainings that meet on one link (section 4.2.2 of the CadentFlow paper).
 
 use laxity_interface::{Rate, Span, Time};
+use laxity_planner::BetweenJobs;
 use laxity_topology::{Topology, TopologyError};
 
 use super::{
-    Control, Setting,
+    Control, MeasureError, Setting,
     plan::{divided, training},
 };
-use crate::{profile::Profile, world::World};
+use crate::{
+    engine::{Settings, simulate},
+    profile::Profile,
+    world::World,
+};
 
 /// Two jobs of one model. Each has 12 workers in a rack of its own and 4 parameter servers in a third
 /// rack that both share.
@@ -70,7 +75,7 @@ pub fn sharing_world(
         net.cable(rack, core, sharing.nic, Span::ZERO);
         let worker = net.host(format!("{job}-worker"));
         net.cable(worker, rack, sharing.nic, Span::ZERO);
-        let servers: Vec<_> = (0..sharing.servers)
+        let servers: Vec<_> = (0..sharing.servers.max(1))
             .map(|s| {
                 let server = net.host(format!("{job}-ps{s}"));
                 net.cable(server, shared, divided(sharing.nic, by), Span::ZERO);
@@ -88,4 +93,25 @@ pub fn sharing_world(
         }
     }
     Ok(world)
+}
+
+/// How long an iteration takes, in the mean over all iterations of all jobs.
+///
+/// Coflow schedulers give each job its fair share of the shared link, as the paper says; TCP shares
+/// between flows, CadentFlow compares the tags of both jobs.
+pub fn measure_sharing(
+    profile: &Profile,
+    setting: &Setting,
+    sharing: &Sharing,
+    control: Control,
+) -> Result<Span, MeasureError> {
+    let world = sharing_world(profile, setting, sharing, control)?;
+    let options = match control {
+        Control::Madd => control.options().between(BetweenJobs::MaxMin),
+        _ => control.options(),
+    };
+    let outcome = simulate(&world, &Settings::new(options))?;
+    let jobs = world.works.iter().zip(&outcome.work_ends);
+    let all: Span = jobs.map(|(work, end)| end.since(work.arrives)).sum();
+    Ok(all / (world.works.len() as u64 * u64::from(sharing.iterations.max(1))))
 }
