@@ -17,6 +17,7 @@ fn help_texts() {
     insta::assert_snapshot!("help_send", help(&["send", "--help"]));
     insta::assert_snapshot!("help_recv", help(&["recv", "--help"]));
     insta::assert_snapshot!("help_doctor", help(&["doctor", "--help"]));
+    insta::assert_snapshot!("help_plan", help(&["plan", "--help"]));
 }
 
 #[test]

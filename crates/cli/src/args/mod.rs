@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use network::{KeyArgs, NetworkArgs};
 
-use crate::commands::{bench, completions, demo, doctor, keygen, man, recv, send};
+use crate::commands::{bench, completions, demo, doctor, keygen, man, plan, recv, send};
 
 /// Send data that may lose a stated part, and never more.
 ///
@@ -45,6 +45,7 @@ pub(crate) enum Command {
     Doctor(doctor::DoctorArgs),
     Demo(demo::DemoArgs),
     Bench(bench::BenchArgs),
+    Plan(plan::PlanArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }

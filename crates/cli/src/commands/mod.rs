@@ -7,6 +7,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod keygen;
 pub(crate) mod man;
+pub(crate) mod plan;
 pub(crate) mod recv;
 pub(crate) mod send;
 
@@ -26,6 +27,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
         Command::Doctor(args) => doctor::run(&args),
         Command::Demo(args) => demo::run(&args).map(done),
         Command::Bench(args) => bench::run(&args).map(done),
+        Command::Plan(args) => plan::run(&args).map(done),
         Command::Completions(args) => completions::run(&args).map(done),
         Command::Man(args) => man::run(&args).map(done),
     }
