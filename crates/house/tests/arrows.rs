@@ -10,11 +10,29 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("report", &[], &[]),
     ("house", &[], &[]),
     ("link", &["interface"], &[]),
+    ("topology", &["interface"], &[]),
+    ("planner", &["interface", "topology"], &[]),
+    ("flowsim", &["interface", "planner", "topology"], &[]),
     ("protocol", &["interface"], &["link"]),
     ("switch", &["interface", "link"], &["protocol"]),
     ("endpoint", &["interface", "protocol"], &["link"]),
     ("lab", &["endpoint", "interface", "link", "protocol", "switch"], &["report"]),
-    ("cli", &["endpoint", "interface", "lab", "link", "protocol", "report", "switch"], &[]),
+    (
+        "cli",
+        &[
+            "endpoint",
+            "flowsim",
+            "interface",
+            "lab",
+            "link",
+            "planner",
+            "protocol",
+            "report",
+            "switch",
+            "topology",
+        ],
+        &[],
+    ),
 ];
 
 #[test]

@@ -8,6 +8,7 @@ pub(crate) mod doctor;
 pub(crate) mod keygen;
 pub(crate) mod lab;
 pub(crate) mod man;
+pub(crate) mod plan;
 pub(crate) mod recv;
 pub(crate) mod send;
 pub(crate) mod switch_config;
@@ -30,6 +31,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
         Command::Demo(args) => demo::run(&args).map(done),
         Command::Bench(args) => bench::run(&args).map(done),
         Command::SwitchConfig(args) => switch_config::run(&args).map(done),
+        Command::Plan(args) => plan::run(&args).map(done),
         Command::Completions(args) => completions::run(&args).map(done),
         Command::Man(args) => man::run(&args).map(done),
     }

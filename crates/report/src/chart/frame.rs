@@ -51,6 +51,10 @@ impl Frame {
         self.width
     }
 
+    pub(crate) fn height(&self) -> f64 {
+        self.height
+    }
+
     /// Width between the paddings.
     pub(crate) fn inner_width(&self) -> f64 {
         self.width - 2.0 * PAD

@@ -1,7 +1,9 @@
 //! Charts with plausible data, shared by the snapshot tests and by `examples/gallery.rs`.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use laxity_report::chart::{Axis, BarChart, BarSeries, CdfChart, Legend, LineChart, Series};
+use laxity_report::chart::{
+    Axis, BarChart, BarSeries, CdfChart, GanttBar, GanttChart, Legend, LineChart, Series,
+};
 use laxity_report::html::{Page, Section};
 use laxity_report::{Claim, Meta, Report, Row};
 
@@ -19,6 +21,8 @@ pub(crate) fn charts() -> Vec<(&'static str, String)> {
         ("bars_slanted", bars_slanted()),
         ("cdf_log", cdf_log()),
         ("cdf_linear", cdf_linear()),
+        ("gantt_figure", gantt_figure()),
+        ("gantt_rows", gantt_rows()),
     ]
 }
 
@@ -232,6 +236,44 @@ fn cdf_linear() -> String {
         .of("updates")
         .samples("bounded", (0..40).map(|i| f64::from(i % 6)))
         .samples("unbounded", (0..40).map(|i| f64::from((i * 7) % 31)))
+        .to_svg()
+}
+
+fn gantt_figure() -> String {
+    GanttChart::new("Two flows into three operations, by priority")
+        .subtitle("500 Mbit each over 1 Gbit/s; half a second each")
+        .x(Axis::linear("time").unit("s"))
+        .kinds(["computes", "sends"])
+        .row(
+            "c",
+            ["c1", "c2", "c3"].into_iter().enumerate().map(|(at, name)| {
+                let from = 0.5 + at as f64 * 0.5;
+                GanttBar::new(from, from + 0.5, name)
+            }),
+        )
+        .row("f1", [GanttBar::new(0.0, 0.5, "1 Gbit/s").kind(1)])
+        .row("f2", [GanttBar::new(0.5, 1.0, "1 Gbit/s").kind(1)])
+        .mark(2.0, "end")
+        .to_svg()
+}
+
+fn gantt_rows() -> String {
+    let chart = GanttChart::new("Gradients of a model with layer names that do not fit anywhere")
+        .x(Axis::linear("time").unit("ms"))
+        .kinds(["forward", "backward", "parameters", "gradients"])
+        .note("bars are as high as the rate over the capacity; laxity plan, scheme madd")
+        .mark(120.0, "deadline")
+        .mark(123.0, "end");
+    (0..14u32)
+        .fold(chart, |chart, row| {
+            let bars = (0..5u32).map(|at| {
+                let from = f64::from(row * 7 + at * 11);
+                let bar = GanttBar::new(from, from + f64::from(row % 4 * 4), format!("{at}"));
+                bar.kind((at % 4) as usize).level(1.0 / f64::from(at + 1))
+            });
+            let name = format!("block{row}/unit_1/bottleneck_v1/conv1/weights");
+            chart.row(name, bars.chain([GanttBar::new(f64::NAN, 1.0, "lost")]))
+        })
         .to_svg()
 }
 

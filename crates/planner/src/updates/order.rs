@@ -1,0 +1,96 @@
+//! The order in which updates are sent: the one that arrives first goes first.
+
+use laxity_interface::{Span, Time};
+
+use super::{Update, UpdateReason, check};
+use crate::{error::PlanError, network::Network};
+
+/// An update with its place.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ordered {
+    /// Its place among the updates that were given.
+    pub update: usize,
+    /// When its transfer begins to use bandwidth.
+    pub starts: Time,
+    /// When it is committed.
+    pub ends: Time,
+    /// How many updates are committed between its version and it.
+    pub delay: u64,
+    /// Why it has its place.
+    pub reason: UpdateReason,
+}
+
+/// Updates in the order of their commits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ordering {
+    /// First to last.
+    pub updates: Vec<Ordered>,
+    /// What is left of the network beside them.
+    pub left: Network,
+}
+
+impl Ordering {
+    /// The mean time from `now` until a commit.
+    pub fn mean_commit(&self, now: Time) -> Span {
+        mean(self.updates.iter().map(|one| one.ends.since(now)))
+    }
+
+    /// The mean delay.
+    pub fn mean_delay(&self) -> f64 {
+        let sum: u64 = self.updates.iter().map(|one| one.delay).sum();
+        sum as f64 / self.updates.len().max(1) as f64
+    }
+}
+
+/// The mean of some times; zero of none.
+pub(super) fn mean(spans: impl Iterator<Item = Span>) -> Span {
+    let (sum, count) =
+        spans.fold((0u128, 0u128), |(s, n), span| (s + u128::from(span.as_ps()), n + 1));
+    Span::from_ps((sum / count.max(1)) as u64)
+}
+
+/// Orders updates: again and again the one with the smallest t_end, which then has its bandwidth
+/// reserved. `version` is the server's: the number of updates committed so far.
+///
+/// t_end is the smallest T with ∫ from the time available to T of what its path has left ≥ size.
+/// Since an update reserves all that its path has, updates that meet on a bottleneck go one after
+/// the other; those that do not meet go at the same time.
+pub fn order(
+    now: Time,
+    network: &Network,
+    updates: &[Update],
+    version: u64,
+) -> Result<Ordering, PlanError> {
+    check(network, updates)?;
+    let mut left = network.clone();
+    let mut waiting: Vec<_> = (0..updates.len()).collect();
+    let mut ordered = Vec::with_capacity(updates.len());
+    while !waiting.is_empty() {
+        let mut best: Option<((Time, u64, usize), usize)> = None;
+        for (place, at) in waiting.iter().enumerate() {
+            let update = &updates[*at];
+            let from = update.available.max(now);
+            let ends = left.residual(&update.path).t_end(from, update.size);
+            // Of equals the oldest goes first: its delay is the largest already.
+            if let Some(key) = ends.map(|ends| (ends, update.version, *at))
+                && best.is_none_or(|(first, _)| key < first)
+            {
+                best = Some((key, place));
+            }
+        }
+        let Some(((ends, _, at), place)) = best else {
+            return Err(PlanError::Stuck { update: waiting[0], after: now });
+        };
+        waiting.swap_remove(place);
+        let update = &updates[at];
+        let from = update.available.max(now);
+        let residual = left.residual(&update.path);
+        let starts = residual.t_end(from, laxity_interface::Bytes::new(1)).unwrap_or(from);
+        left.reserve_path(&update.path, &residual.used(from, ends));
+        // Commits happen in the order of arrival, which is this order: t_end never shrinks.
+        let delay = (version + ordered.len() as u64).saturating_sub(update.version);
+        let reason = UpdateReason::Earliest { ends, delay };
+        ordered.push(Ordered { update: at, starts, ends, delay, reason });
+    }
+    Ok(Ordering { updates: ordered, left })
+}
