@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     ids::{JobId, SendId},
-    path::{Content, Control, Pacer},
+    path::{Content, Control},
     send::{Pool, SendJob},
     slack::{Class, LaneKind},
     transmit::{Batch, MAX_BATCH, MAX_SEGMENTS, Memory, Transmit},
@@ -91,7 +91,7 @@ impl Connection {
         let rate = lane.controller.rate();
         let room = lane.window() - lane.in_flight;
         let rtt = self.rtt.smoothed();
-        let burst = Pacer::burst(rate, rtt, packet as u64, lane.in_flight < packet as u64);
+        let burst = lane.pacer.burst(rate, rtt, packet as u64, lane.in_flight < packet as u64);
         let burst = (burst + lane.pacer.owed(now, rate, rtt)).min(room.max(1)) as usize;
         let (mut segment, mut total, mut packets) = (0, 0, 0);
         while packets < MAX_SEGMENTS && total + packet <= MAX_BATCH && total < burst {

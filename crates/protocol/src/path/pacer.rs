@@ -6,13 +6,16 @@ use laxity_interface::{Bytes, Rate, Span, Time};
 ///
 /// Timers are dear (tens of microseconds on a virtual machine) and tiny switch queues are short, so a
 /// burst follows the rate: an eighth of a round trip's worth, at least what the rate needs between two
-/// timers, between one packet and one GSO batch.
+/// timers, between one packet and one GSO batch. A host that is late each time (two busy processes on
+/// one core) sends larger bursts instead of waking up for nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pacer {
     /// The next burst leaves at this time.
     next: Time,
     /// The next burst waits for that time and for nothing else.
     waiting: bool,
+    /// How late this host is when something waits for its time, smoothed.
+    lateness: Span,
 }
 
 /// A host that is late by less than this makes up for it: it has other things to do than to watch the
@@ -26,6 +29,11 @@ const IDLE_BURST: u64 = 4;
 /// The largest burst, one UDP GSO batch.
 const MAX_BURST: u64 = 64_000;
 
+/// A host that is so late sleeps between bursts. Each wake-up then costs it more than a few packets
+/// (arming a timer takes about 23 µs on a virtual machine), so it sends a few at a time.
+const SLEEPY: Span = Span::from_us(20);
+const SLEEPY_BURST: u64 = 8;
+
 impl Pacer {
     /// When the next burst may leave.
     pub(crate) fn next(&self) -> Time {
@@ -34,12 +42,16 @@ impl Pacer {
 
     /// How many bytes may leave now. A lane with nothing on the way may start with a few packets at
     /// once, so that small jobs need no timer at all.
-    pub(crate) fn burst(rate: Rate, rtt: Span, packet: u64, idle: bool) -> u64 {
+    pub(crate) fn burst(&self, rate: Rate, rtt: Span, packet: u64, idle: bool) -> u64 {
         let by_rtt = rate.bytes_in(rtt / 8).get();
-        let by_timer = rate.bytes_in(QUANTUM).get();
+        let by_timer = rate.bytes_in((self.lateness * 2).min(rtt / 2).max(QUANTUM)).get();
         // Eight packets are enough for a timer-driven sender at moderate rates; more only where the
         // timer quantum itself asks for it.
-        let least = if idle { IDLE_BURST * packet } else { packet };
+        let least = match () {
+            () if self.lateness >= SLEEPY => SLEEPY_BURST * packet,
+            () if idle => IDLE_BURST * packet,
+            () => packet,
+        };
         by_rtt.min(8 * packet).max(by_timer).max(least).min(MAX_BURST.max(packet))
     }
 
@@ -72,6 +84,9 @@ impl Pacer {
         // rate; long stalls are not: that would be a burst of its own.
         let most = if self.waiting { span.max(limit(rtt)) } else { span };
         let late = now.since(self.next);
+        if self.waiting {
+            self.lateness = (self.lateness * 7 + late.min(CATCH_UP)) / 8;
+        }
         self.next = now - late.min(most) + spread;
         self.waiting && late > most
     }
@@ -96,7 +111,7 @@ mod tests {
         let end = now + Span::from_ms(100);
         let mut turn = 0;
         while now < end {
-            let burst = Pacer::burst(GBIT, RTT, 1400, false);
+            let burst = pacer.burst(GBIT, RTT, 1400, false);
             pacer.sent(now, GBIT, burst, RTT, f64::from(turn % 10) / 10.0 + 0.05);
             sent += burst;
             turn += 1;
@@ -136,14 +151,32 @@ mod tests {
     }
 
     #[test]
+    fn a_host_that_is_always_late_sends_larger_bursts() {
+        let mut pacer = Pacer::default();
+        let mut now = Time::ZERO + Span::from_ms(1);
+        for _ in 0..50 {
+            pacer.wait(true);
+            pacer.sent(now, GBIT, 6_250, RTT, 0.5);
+            now = pacer.next() + Span::from_us(60);
+        }
+        let burst = pacer.burst(GBIT, RTT, 1400, false);
+        assert!((13_000..=15_625).contains(&burst), "{burst}: 120 µs of it");
+        let slow = pacer.burst(Rate::from_mbps(10), RTT, 1400, false);
+        assert_eq!(slow, 8 * 1400, "not worth waking up for less");
+    }
+
+    #[test]
     fn bursts_follow_the_rate() {
         let burst = |mbps, rtt_us| {
-            Pacer::burst(Rate::from_mbps(mbps), Span::from_us(rtt_us), 1400, false) / 1400
+            Pacer::default().burst(Rate::from_mbps(mbps), Span::from_us(rtt_us), 1400, false) / 1400
         };
         assert_eq!(burst(1, 500), 1);
         assert_eq!(burst(1000, 500), 5);
         assert_eq!(burst(1000, 5000), 8);
         assert_eq!(burst(40_000, 50), 45);
-        assert_eq!(Pacer::burst(Rate::from_mbps(1), Span::from_us(500), 1400, true), 4 * 1400);
+        assert_eq!(
+            Pacer::default().burst(Rate::from_mbps(1), Span::from_us(500), 1400, true),
+            4 * 1400
+        );
     }
 }
