@@ -6,19 +6,19 @@ FUZZ_SECONDS ?= 60
 LAXITY := $(or $(CARGO_TARGET_DIR),target)/release/laxity
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test stress fuzz lint bench doc toolchain
+.PHONY: help demo test stress fuzz lint bench doc packages toolchain
 
 help: ## Print this list
 	@echo "Laxity: a transport for jobs that may lose a little."
 	@echo
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: toolchain ## Send through an emulated lossy link on this machine and draw what happens
+demo: toolchain ## Compare TCP and Laxity in a private network on this machine and draw what happens
 	@echo "Building the laxity command (a minute or two the first time) ..."
 	@$(CARGO) build --quiet --release --package laxity-cli
 	@$(LAXITY) demo
 
-test: toolchain ## Run every test, examples in the documentation included
+test: toolchain packages ## Run every test, examples in the documentation included
 	@echo "Building and running all tests ..."
 	@$(CARGO) test --workspace
 
@@ -51,6 +51,20 @@ bench: toolchain ## Compare transfers over TCP and Laxity on this machine
 doc: toolchain ## Build the documentation of all crates
 	@$(CARGO) doc --quiet --workspace --no-deps
 	@echo "Open $(or $(CARGO_TARGET_DIR),target)/doc/laxity_endpoint/index.html"
+
+# What tests of the lab use beside Rust. Without root, or without apt, they say what they skip.
+PACKAGES := clang bpftool iproute2
+packages:
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+		for package in $(PACKAGES); do \
+			dpkg -s $$package >/dev/null 2>&1 || missing="$$missing $$package"; \
+		done; \
+		if [ -n "$$missing" ]; then \
+			echo "Installing$$missing ..."; \
+			(apt-get install -y -qq $$missing || { apt-get update -qq && apt-get install -y -qq $$missing; }) \
+				>/dev/null 2>&1 || echo "could not install$$missing: some tests will be skipped"; \
+		fi; \
+	fi
 
 toolchain:
 	@command -v $(CARGO) >/dev/null 2>&1 || { \

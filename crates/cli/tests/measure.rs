@@ -48,6 +48,7 @@ fn demo_delivers_what_it_promises_and_draws_it() {
     let folder = out.path().to_str().unwrap();
     let report = report(&[
         "demo",
+        "--embedded",
         "--json",
         "--out",
         folder,

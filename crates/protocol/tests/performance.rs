@@ -112,9 +112,10 @@ fn check_transfers(seeds: u64) {
     let hard = Case { min_delivery: 1.0, loss: 0.01, ..lossy(Finish::FirstPass) };
     assert!(measure(hard, seeds).p99 <= 1.25, "a reliable job on the same path");
     // Ten per cent, of which a controller that takes every loss for congestion makes a crawl.
-    for (min_delivery, limit) in [(0.9, 1.45), (0.95, 1.5), (1.0, 1.5)] {
+    for (min_delivery, limit) in [(0.9, 1.2), (0.95, 1.25), (1.0, 1.35)] {
         let awful = Case { bytes: 5 * MB, min_delivery, loss: 0.1, ..lossy(Finish::FirstPass) };
-        assert!(measure(awful, seeds).p99 <= limit);
+        let figures = measure(awful, seeds);
+        assert!(figures.mean <= limit && figures.p99 <= limit + 0.5);
     }
     // Hosts that sit on packets make the round trip many times the shortest one seen; a window cut to
     // the latter once starved itself, round after round.
@@ -201,45 +202,4 @@ fn incast_of_eight() {
 #[ignore = "takes a minute"]
 fn stress_incast_of_eight() {
     check_incast(100);
-}
-
-#[test]
-#[ignore = "dbg"]
-fn dbg_noise() {
-    use laxity_link::{stream, uniform};
-    for (gap, len) in [(20.0, 1.0), (10.0, 4.0), (5.0, 4.0), (3.0, 4.0)] {
-        for (d, loss) in [(1.0, 0.0), (0.9, 0.0), (0.9, 0.001), (0.9, 0.01), (0.9, 0.03)] {
-            let mut all = Vec::new();
-            for seed in 0..10 {
-                let config = Config { line_rate: None, ..Config::insecure() };
-                let mut world = World::new("n", seed, vec![config.clone(), config]);
-                world.keep_log = false;
-                let path = PathSpec::clean(Some(GBIT), Span::from_us(250), Bytes::from_kib(256));
-                world.link(&[(0, 1)], &path.clone().with_loss(loss), seed);
-                world.link(&[(1, 0)], &path, seed);
-                world.plan(Time::ZERO, Action::Connect(0, 1));
-                let mut total = 0.0;
-                for node in 0..2 {
-                    let mut rng = stream(seed, "noise", node as u64);
-                    let mut at = Span::from_ms(5);
-                    while at < Span::from_secs(5) {
-                        at += Span::from_ms(1).mul_f64(-gap * (1.0 - uniform(&mut rng)).ln());
-                        let span = Span::from_ms(1).mul_f64(len * uniform(&mut rng));
-                        if at < Span::from_ms(200) {
-                            total += span.as_secs_f64() * 1e3;
-                        }
-                        world.plan(Time::ZERO + at, Action::Stall(node, span));
-                    }
-                }
-                world.add(Job::new(0, 1, tensor(25 * MB, d, Finish::Enough)));
-                world.finish(Time::ZERO + Span::from_secs(60));
-                all.push((elapsed(&world.jobs[0]).as_secs_f64() * 1e3, total));
-            }
-            all.sort_by(|a, b| a.0.total_cmp(&b.0));
-            println!(
-                "gap {gap} len {len} d {d} loss {loss}: {:.0?}",
-                all.iter().map(|a| a.0).collect::<Vec<_>>()
-            );
-        }
-    }
 }

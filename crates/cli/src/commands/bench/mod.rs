@@ -1,6 +1,6 @@
 //! `laxity bench`: measurements that anyone can repeat.
 
-mod compare;
+pub(crate) mod compare;
 mod cpu;
 mod laxity;
 mod serve;

@@ -2,7 +2,7 @@
 
 use laxity_report::chart::{Axis, BarChart, BarSeries};
 
-use super::{Cell, DemoArgs};
+use super::{DemoArgs, embedded::Cell};
 
 /// Mean completion time over size/rate, by loss rate, one bar per minimum delivery.
 pub(super) fn chart(args: &DemoArgs, cells: &[Cell]) -> String {
@@ -13,7 +13,10 @@ pub(super) fn chart(args: &DemoArgs, cells: &[Cell]) -> String {
     let mut chart = BarChart::new("Completion time under loss")
         .subtitle(format!(
             "{} through {} with {} round trip, mean of {} transfers",
-            args.size, args.rate, args.rtt, args.runs
+            args.size,
+            args.rate,
+            args.rtt,
+            cells.first().map_or(0, |cell| cell.outcomes.len())
         ))
         .categories(
             args.loss

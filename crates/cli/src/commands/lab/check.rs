@@ -38,6 +38,13 @@ pub(super) fn run(args: &CheckArgs) -> Result<ExitCode> {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
+/// Whether a lab can be brought up here.
+pub(crate) fn possible() -> Result<()> {
+    let file = LabFile::star(2).build()?;
+    let lab = bring_up(&file, &format!("possible-{}", std::process::id()), false)?;
+    Ok(lab.down()?)
+}
+
 fn try_one() -> Result<(Status, f64)> {
     let file = LabFile::star(2).delay(Span::from_us(100)).build()?;
     let started = Instant::now();

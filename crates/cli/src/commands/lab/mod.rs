@@ -9,6 +9,8 @@ mod run;
 mod status;
 mod up;
 
+pub(crate) use check::possible;
+
 use std::{path::Path, process::ExitCode};
 
 use anyhow::{Result, anyhow};

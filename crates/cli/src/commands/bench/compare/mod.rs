@@ -16,10 +16,11 @@ mod results;
 mod schedule;
 mod stage;
 
-use std::time::Instant;
+use std::{path::Path, time::Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
+use laxity_interface::{Fraction, Rate, Span};
 use laxity_lab::dctcp::Dctcp;
 use laxity_report::Report;
 
@@ -64,6 +65,39 @@ pub(super) fn run(args: &CompareArgs) -> Result<()> {
     drop(dctcp);
     describe(&mut report, &args, started);
     show(&args, &report, &measured)
+}
+
+/// The part of it that `laxity demo` shows: loss and incast, with a page and pictures in `out`.
+pub(crate) fn demo(out: &Path, runs: usize, seed: u64, json: bool) -> Result<()> {
+    std::fs::create_dir_all(out)
+        .with_context(|| format!("cannot create the folder {}", out.display()))?;
+    let page = out.join("demo.html");
+    run(&CompareArgs {
+        cases: vec![Case::Loss, Case::Incast],
+        background: Fraction::ZERO,
+        runs: Some(runs),
+        quick: false,
+        // What every kernel has.
+        schemes: vec![Scheme::Cubic, Scheme::Bbr, Scheme::Laxity],
+        rate: Rate::from_gbps(1),
+        rtt: Span::from_us(500),
+        min_delivery: Fraction::new(0.9)?,
+        first_pass: false,
+        insecure: false,
+        ack_loss: false,
+        no_ecn: false,
+        tcp_ecn: false,
+        seed,
+        accept_invalid: false,
+        svg: Some(out.to_owned()),
+        html: Some(page.clone()),
+        json,
+    })?;
+    if json {
+        return Ok(());
+    }
+    let text = format!("\nreport and pictures: {}\n", page.display());
+    output::print(&text, To::Stdout)
 }
 
 /// Loads DCTCP if it is to take part; where that is impossible, says why and leaves it out.
