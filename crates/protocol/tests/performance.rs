@@ -121,7 +121,7 @@ fn check_transfers(seeds: u64) {
     // the latter once starved itself, round after round.
     let busy = Case { jitter: Span::from_ms(4), ..lossy(Finish::FirstPass) };
     let busy = measure(busy, seeds);
-    assert!(busy.mean <= 1.4 && busy.p99 <= 1.8);
+    assert!(busy.mean <= 1.5 && busy.p99 <= 2.0);
 }
 
 /// A host that did not run for a while costs that while and hardly more: the rate is still known.

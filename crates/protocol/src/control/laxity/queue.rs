@@ -39,11 +39,8 @@ impl Trips {
     /// Whether so many losses look like those of a full queue.
     fn overflowed(&self, lost: u64, queue: &Queue) -> bool {
         let (Some(shortest), Some(rtt)) = (self.shortest, self.beside_loss) else { return false };
-        if rtt <= queue.min_rtt + queue.noise() {
+        if rtt <= queue.min_rtt + queue.noise().max(queue.depth() / 2) {
             return false;
-        }
-        if !queue.depth().is_zero() {
-            return rtt > queue.min_rtt + queue.depth() / 2;
         }
         let range = self.longest - shortest;
         // A queue that hardly moves is full all the time; otherwise one loss may be chance.
@@ -134,7 +131,7 @@ mod tests {
         assert!(queue.overflows(&trips(&[(2000, false), (2500, true)]), 3));
         assert!(!trips(&[(900, false)]).queued(&queue), "a busy host");
         assert!(trips(&[(1100, false)]).queued(&queue));
-        assert!(queue.overflows(&trips(&[(600, false), (2400, true)]), 1), "full again");
+        assert!(queue.overflows(&trips(&[(600, false), (2400, true)]), 2), "full again");
         assert!(!queue.overflows(&trips(&[(1000, false), (1100, true)]), 1), "not full");
         // If it goes on losing many at that depth, that is its depth.
         let shallow = trips(&[(1000, false), (1100, true)]);
