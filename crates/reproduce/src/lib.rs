@@ -1,0 +1,2 @@
+//! The papers' figures and tables as named experiments.
+#![forbid(unsafe_code)]
