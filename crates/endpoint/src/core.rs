@@ -118,6 +118,8 @@ pub(crate) struct Core {
     /// Rings when there is a new offer.
     inbox: Arc<Inbox>,
     pub(crate) driver: Driver,
+    /// How often a caller has begun to drive.
+    pub(crate) drives: u64,
     /// Threads that wait without driving.
     pub(crate) sleepers: usize,
     /// Until when the driver means to sleep.
@@ -125,6 +127,8 @@ pub(crate) struct Core {
     pub(crate) shut_down: bool,
     /// Datagrams the operating system refused to send.
     pub(crate) send_failures: u64,
+    /// Packets sent since somebody asked.
+    sent: u64,
     changed: bool,
 }
 
@@ -144,6 +148,8 @@ impl Core {
             next_ticket: 0,
             inbox,
             driver: Driver::Nobody,
+            drives: 0,
+            sent: 0,
             sleepers: 0,
             asleep_until: None,
             shut_down: false,
@@ -160,6 +166,11 @@ impl Core {
     /// Whether a batch waits for the socket.
     pub(crate) fn is_blocked(&self) -> bool {
         self.blocked.is_some()
+    }
+
+    /// Packets that left since the last time this was asked.
+    pub(crate) fn take_sent(&mut self) -> u64 {
+        std::mem::take(&mut self.sent)
     }
 
     /// Whether waiters have something to look at; resets.
@@ -186,6 +197,7 @@ impl Core {
             let transmit =
                 self.protocol.poll_transmit(clock.now(), &self.payloads, &mut self.batch);
             let Some(transmit) = transmit else { return false };
+            self.sent += transmit.total.div_ceil(transmit.segment) as u64;
             if !self.send_batch(socket, &transmit) {
                 return false;
             }

@@ -17,7 +17,7 @@ use crate::{
     clock::Clock,
     core::{Core, Driver},
     inbox::Inbox,
-    udp::{Interest, RecvBuffers, Socket, Spin, Waker, tighten_timer_slack, wait},
+    udp::{Interest, RecvBuffers, Rest, Socket, Spin, Waker, tighten_timer_slack, wait},
 };
 
 /// How long the I/O thread leaves the seat to callers before it looks again.
@@ -121,13 +121,16 @@ impl Shard {
                 continue;
             }
             core.driver = Driver::Caller;
+            core.drives += 1;
             drop(core);
+            let began = Instant::now();
             let value = self.drive_until(deadline, &mut poll);
             core = self.lock();
             core.driver = Driver::Nobody;
             if core.sleepers > 0 {
                 self.changed.notify_one();
-            } else if core.is_busy() {
+            } else if core.is_busy() || began.elapsed() >= STAND_BY {
+                // After a long drive the I/O thread may not look for long.
                 self.seat.notify_one();
             }
             return value;
@@ -144,7 +147,7 @@ impl Shard {
             let moved = self.step(|core| poll(core));
             match moved {
                 Step::Done(value) => return Some(value),
-                Step::Moved => spin.moved(),
+                Step::Moved(packets) => spin.moved(packets),
                 Step::Still => {
                     if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                         return None;
@@ -161,11 +164,13 @@ impl Shard {
         let count = self.socket.recv(&mut buffers).unwrap_or(0);
         let mut core = self.lock();
         let core = &mut *core;
+        let mut packets = 0;
         if count > 0 {
             let now = self.clock.now();
             for received in buffers.iter_mut() {
                 let (from, ecn) = (received.from, received.ecn);
                 for datagram in received.datagrams() {
+                    packets += 1;
                     core.protocol.handle_datagram(now, from, ecn, datagram, &mut core.arrivals);
                     core.dispatch(now);
                 }
@@ -175,7 +180,7 @@ impl Shard {
         self.notify(core);
         match poll(core) {
             Poll::Ready(value) => Step::Done(value),
-            Poll::Pending if more || count > 0 => Step::Moved,
+            Poll::Pending if more || count > 0 => Step::Moved(packets),
             Poll::Pending => Step::Still,
         }
     }
@@ -186,16 +191,19 @@ impl Shard {
             let mut core = self.lock();
             let next = core.protocol.poll_timeout();
             core.asleep_until = next.or(Some(laxity_interface::Time::MAX));
+            spin.count(core.take_sent());
             (next, core.is_blocked())
         };
         let mut time = next.map_or(MAX_SLEEP, |next| self.clock.until(next)).min(MAX_SLEEP);
         if let Some(deadline) = deadline {
             time = time.min(deadline.saturating_duration_since(Instant::now()));
         }
-        if spin.spins(time) {
-            return;
-        }
-        let interest = if blocked { Interest::ReadWrite } else { Interest::Read };
+        let (interest, time) = match spin.rest(time) {
+            Rest::Spin => return,
+            Rest::Gather(time) if !blocked => (Interest::Nothing, time),
+            Rest::Sleep(time) | Rest::Gather(time) if blocked => (Interest::ReadWrite, time),
+            Rest::Sleep(time) | Rest::Gather(time) => (Interest::Read, time),
+        };
         // An interrupted wait is a short wait.
         let woken = wait(&self.socket, interest, Some(&self.waker), Some(time));
         if woken.is_ok_and(|ready| ready.woken) {
@@ -212,10 +220,14 @@ impl Shard {
         loop {
             {
                 let mut core = self.lock();
+                let mut drive = 0;
                 while core.driver == Driver::Caller && !core.shut_down {
+                    // A caller that stays says so when it leaves.
+                    let time = if core.drives == drive { MAX_SLEEP } else { STAND_BY };
+                    drive = core.drives;
                     core = self
                         .seat
-                        .wait_timeout(core, STAND_BY)
+                        .wait_timeout(core, time)
                         .map_or_else(|e| e.into_inner().0, |waited| waited.0);
                 }
                 if core.shut_down {
@@ -224,7 +236,7 @@ impl Shard {
                 core.driver = Driver::Thread;
             }
             match self.step(|_| Poll::<()>::Pending) {
-                Step::Moved => spin.moved(),
+                Step::Moved(packets) => spin.moved(packets),
                 Step::Still | Step::Done(()) => self.rest(&mut spin, None),
             }
         }
@@ -267,8 +279,8 @@ impl Shard {
 enum Step<T> {
     /// What was waited for is there.
     Done(T),
-    /// Something happened.
-    Moved,
+    /// Something happened: so many packets came.
+    Moved(u64),
     /// Nothing did.
     Still,
 }

@@ -141,6 +141,26 @@ impl Fabric {
         if *at <= now { self.ready.pop_front() } else { None }
     }
 
+    /// Like [`poll_frame`](Self::poll_frame), but also gives out frames that are on the last link and
+    /// will arrive by `until`: nothing that happens before can change that. For drivers that carry
+    /// frames in batches, some a little early and some a little late.
+    pub fn poll_frame_until(&mut self, now: Time, until: Time) -> Option<(HostId, Frame, Time)> {
+        if let Some(found) = self.poll_frame(now) {
+            return Some(found);
+        }
+        let near = |port: &&Port| port.arrival().is_some_and(|at| at <= until);
+        let mut last = self.ports.iter().filter_map(|port| match port.to {
+            NodeId::Host(host) => Some(port).filter(near).map(|port| (port.id, host)),
+            NodeId::Switch(_) => None,
+        });
+        let (id, host) = last.next()?;
+        let port = &mut self.ports[id.index()];
+        let at = port.arrival()?;
+        let frame = port.handle_arrival()?;
+        self.schedule(id);
+        Some((host, frame, at))
+    }
+
     /// The earliest time at which [`poll_frame`](Self::poll_frame) may give a frame if nothing else
     /// comes in. It may give none then; the next answer is later.
     pub fn poll_timeout(&self) -> Option<Time> {

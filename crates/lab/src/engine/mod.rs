@@ -65,7 +65,7 @@ impl Default for EngineOptions {
         Self {
             realtime: Realtime::Auto,
             spin: Span::from_us(40),
-            gather: Span::from_us(50),
+            gather: Span::from_us(std::env::var("LAXITY_GATHER").ok().and_then(|v| v.parse().ok()).unwrap_or(100)),
             ring: 8 << 20,
         }
     }

@@ -156,13 +156,18 @@ impl Worker {
 
     /// When to send what is due by then.
     fn next_round(&self) -> Option<Time> {
-        let gather = if self.pace.is_quick() { self.options.gather } else { Span::ZERO };
-        self.fabric.poll_timeout().map(|due| due + gather)
+        self.fabric.poll_timeout().map(|due| due + self.slack())
+    }
+
+    /// How much earlier or later than due frames may go out.
+    fn slack(&self) -> Span {
+        if self.pace.is_quick() { self.options.gather / 2 } else { Span::ZERO }
     }
 
     /// Sends what is due.
     fn give_out(&mut self, now: Time) {
-        while let Some((host, frame, due)) = self.fabric.poll_frame(now) {
+        let until = now + self.slack();
+        while let Some((host, frame, due)) = self.fabric.poll_frame_until(now, until) {
             let at = self.port_of[host.index()];
             if self.ports[at].outbox.push(frame, due) {
                 self.flush(at);

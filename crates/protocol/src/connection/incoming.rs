@@ -91,7 +91,7 @@ impl Connection {
 
     fn ask_for_ack(&mut self, now: Time, urgent: bool, shared: &Shared) {
         self.ack.waiting += 1;
-        let delay = (self.rtt.smoothed() / 8).min(shared.config.max_ack_delay);
+        let delay = self.ack_delay(shared);
         if self.ack.due.is_none() {
             self.ack.due = Some(now + delay);
         }

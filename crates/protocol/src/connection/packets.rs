@@ -132,7 +132,18 @@ impl Connection {
 
     /// The longest that an acknowledgement of the other side may be delayed.
     pub(super) fn ack_allowance(&self, shared: &Shared) -> Span {
-        (self.rtt.smoothed() / 8).min(shared.config.max_ack_delay)
+        self.ack_delay_among(self.peer_senders, shared)
+    }
+
+    /// How long an acknowledgement of this side may wait.
+    pub(super) fn ack_delay(&self, shared: &Shared) -> Span {
+        self.ack_delay_among(shared.active_senders, shared)
+    }
+
+    /// An eighth of a round trip for each sender, up to half of one: with many of them each sends
+    /// little, and answers to single packets would cost everybody more than the packets do.
+    fn ack_delay_among(&self, senders: u64, shared: &Shared) -> Span {
+        (self.rtt.smoothed() / 8 * senders.clamp(1, 4)).min(shared.config.max_ack_delay)
     }
 }
 
