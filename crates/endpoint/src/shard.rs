@@ -166,12 +166,14 @@ impl Shard {
         let core = &mut *core;
         let mut packets = 0;
         if count > 0 {
-            let now = self.clock.now();
+            let (now, wall) = (self.clock.now(), Clock::wall());
             for received in buffers.iter_mut() {
                 let (from, ecn) = (received.from, received.ecn);
+                let arrived = Clock::at(now, wall, received.arrived);
                 for datagram in received.datagrams() {
                     packets += 1;
-                    core.protocol.handle_datagram(now, from, ecn, datagram, &mut core.arrivals);
+                    let sink = &mut core.arrivals;
+                    core.protocol.handle_arrival(now, arrived, from, ecn, datagram, sink);
                     core.dispatch(now);
                 }
             }

@@ -33,6 +33,8 @@ pub struct Capabilities {
     pub local_address: bool,
     /// The kernel reports what it drops for want of buffer space.
     pub rxq_ovfl: bool,
+    /// The kernel says when packets arrived.
+    pub arrival_times: bool,
     /// Datagrams that do not fit are refused rather than fragmented.
     pub no_fragment: bool,
     /// The most segments that one system call carries; 1 without [`gso`](Self::gso).

@@ -3,6 +3,7 @@
 use std::{
     ffi::c_int,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    time::Duration,
 };
 
 /// Room for every note a send can carry: marks, segment size, source address.
@@ -100,6 +101,8 @@ pub(super) struct Notes {
     pub(super) drops: Option<u32>,
     /// The address the sender used for us.
     pub(super) local: Option<IpAddr>,
+    /// When it arrived, by the wall clock, since the epoch.
+    pub(super) arrived: Option<Duration>,
 }
 
 /// Reads the notes of a received message.
@@ -128,6 +131,16 @@ pub(super) unsafe fn read(message: &libc::msghdr) -> Notes {
     notes
 }
 
+/// Reads a timespec; one from before the epoch, or no whole one, is none.
+fn seconds(bytes: &[u8]) -> Option<Duration> {
+    const WORD: usize = size_of::<libc::c_long>();
+    let word = |at| {
+        let word = bytes.get(at..)?.first_chunk::<WORD>()?;
+        u64::try_from(libc::c_long::from_ne_bytes(*word)).ok()
+    };
+    Some(Duration::new(word(0)?, u32::try_from(word(WORD)?).ok()?))
+}
+
 fn note(notes: &mut Notes, level: c_int, kind: c_int, bytes: &[u8]) {
     match (level, kind) {
         // One byte from IPv4, an int from IPv6; IP_RECVTOS is the type some kernels write.
@@ -143,6 +156,9 @@ fn note(notes: &mut Notes, level: c_int, kind: c_int, bytes: &[u8]) {
         }
         (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
             notes.drops = bytes.first_chunk().map(|word| u32::from_ne_bytes(*word));
+        }
+        (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+            notes.arrived = seconds(bytes);
         }
         (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
             // in_pktinfo: interface index, local address, header's destination; four bytes each.
@@ -179,7 +195,7 @@ mod tests {
         v4.push_tos(0xb9, true);
         v4.push(libc::SOL_UDP, libc::UDP_GRO, 1400 as c_int);
         v4.push(libc::SOL_SOCKET, libc::SO_RXQ_OVFL, u32::MAX);
-        let expected = Notes { tos: 0xb9, stride: Some(1400), drops: Some(u32::MAX), local: None };
+        let expected = Notes { tos: 0xb9, stride: Some(1400), drops: Some(u32::MAX), ..Notes::default() };
         assert_eq!(read_back(&mut v4), expected);
 
         let mut v6 = SendControl::new();
@@ -187,6 +203,11 @@ mod tests {
         v6.push_source("2001:db8::5".parse().unwrap());
         let notes = read_back(&mut v6);
         assert_eq!((notes.tos, notes.local), (3, Some("2001:db8::5".parse().unwrap())));
+
+        let mut stamped = SendControl::new();
+        let time = libc::timespec { tv_sec: 5, tv_nsec: 70 };
+        stamped.push(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, time);
+        assert_eq!(read_back(&mut stamped).arrived, Some(Duration::new(5, 70)));
     }
 
     #[test]
@@ -208,6 +229,8 @@ mod tests {
         note(&mut notes, libc::SOL_UDP, libc::UDP_GRO, &[1, 2]);
         note(&mut notes, libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, &[0; 15]);
         note(&mut notes, libc::IPPROTO_IP, libc::IP_PKTINFO, &[0; 11]);
+        note(&mut notes, libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, &[0; 9]);
+        note(&mut notes, libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, &[0xff; 16]);
         assert_eq!(notes, Notes { tos: 0x2e, ..Notes::default() });
     }
 }

@@ -6,6 +6,7 @@ use std::{
     net::{IpAddr, SocketAddr},
     os::fd::AsRawFd,
     slice::ChunksMut,
+    time::Duration,
 };
 
 use laxity_interface::{Dscp, Ecn};
@@ -30,6 +31,9 @@ pub struct Received<'a> {
     pub ecn: Ecn,
     /// The code point, likewise.
     pub dscp: Dscp,
+    /// When it reached this host (the first of a run), by the wall clock since the epoch, if the kernel
+    /// told.
+    pub arrived: Option<Duration>,
     /// The size of each datagram but the last, which may be shorter; never 0.
     pub stride: usize,
     /// The datagrams, one after the other, to be decrypted in place.
@@ -72,6 +76,7 @@ struct Meta {
     from: SocketAddr,
     to_local: Option<IpAddr>,
     tos: u8,
+    arrived: Option<Duration>,
     stride: usize,
     length: usize,
 }
@@ -115,6 +120,7 @@ impl RecvBuffers {
                 to_local: meta.to_local,
                 ecn: Ecn::from_bits(meta.tos),
                 dscp: Dscp::from_tos(meta.tos),
+                arrived: meta.arrived,
                 stride: meta.stride,
                 bytes: &mut buffer[..meta.length],
             })
@@ -213,6 +219,7 @@ impl Socket {
                 from,
                 to_local: notes.local,
                 tos: notes.tos,
+                arrived: notes.arrived,
                 stride,
                 length,
             }));

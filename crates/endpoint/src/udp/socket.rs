@@ -178,6 +178,7 @@ fn configure(socket: &socket2::Socket, v6: bool, options: &SocketOptions) -> Cap
         marking: true,
         local_address: both(libc::IP_PKTINFO, libc::IPV6_RECVPKTINFO),
         rxq_ovfl: on(libc::SOL_SOCKET, libc::SO_RXQ_OVFL),
+        arrival_times: on(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS),
         no_fragment,
         max_segments,
         recv_buffer: size(socket.recv_buffer_size()),

@@ -29,8 +29,9 @@ impl Connection {
         // Only the newest packet is acknowledged without delay by others that came after it; what an
         // older acknowledgement should have said measures its loss, not the path.
         if let Some((Verdict::Acked, newest)) = settled.last().filter(|_| largest >= self.timed) {
-            let delay = Span::from_us(ack.delay_us).min(shared.config.max_ack_delay * 4);
-            self.rtt.sample(now, now.since(newest.at), delay);
+            let held = Span::from_us(ack.delay_us);
+            self.rtt.sample_path(now, self.arrived.since(newest.at), held);
+            self.rtt.sample(now.since(newest.at), held.min(shared.config.max_ack_delay * 4));
             self.timed = largest + 1;
         }
         for (verdict, sent) in settled.drain(..) {
@@ -155,7 +156,7 @@ impl Connection {
             };
             let rtt = self.rtt.smoothed();
             let lane = &mut self.lanes[at];
-            lane.settle(now, &self.rtt, marked);
+            lane.settle(now, self.arrived, &self.rtt, marked);
             epoch_ended |= lane.end_epoch(now, rtt, silent, view);
         }
         if epoch_ended {

@@ -71,7 +71,7 @@ impl Connection {
             shared.stats.dropped_unplaced += 1;
             return;
         }
-        let gap = self.received.insert(now, number, ecn);
+        let gap = self.received.insert(self.arrived, number, ecn);
         if asks {
             self.ask_for_ack(now, urgent || gap, shared);
         }

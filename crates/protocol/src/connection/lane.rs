@@ -115,8 +115,8 @@ impl Lane {
         self.ack.packets
     }
 
-    /// The acknowledgement is complete: tells the controller.
-    pub(crate) fn settle(&mut self, now: Time, rtt: &Rtt, marked: u64) {
+    /// The acknowledgement, which reached this host at `arrived`, is complete: tells the controller.
+    pub(crate) fn settle(&mut self, now: Time, arrived: Time, rtt: &Rtt, marked: u64) {
         let ack = std::mem::take(&mut self.ack);
         self.epoch.acked += ack.packets;
         self.epoch.lost += ack.lost_packets;
@@ -125,7 +125,7 @@ impl Lane {
             self.controller.on_loss(now, ack.lost_bytes, ack.lost_packets);
         }
         if let Some((at, stamp)) = ack.newest {
-            let sample = self.sampler.on_delivered(now, ack.bytes, stamp, at, rtt.min());
+            let sample = self.sampler.on_delivered(arrived, ack.bytes, stamp, at, rtt.min());
             self.controller.on_ack(
                 now,
                 &AckSample {
@@ -134,7 +134,7 @@ impl Lane {
                     marked,
                     smoothed_rtt: rtt.smoothed(),
                     min_rtt: rtt.min(),
-                    latest_rtt: rtt.latest(),
+                    latest_rtt: rtt.path(),
                     delivery: sample.map(|sample| sample.rate),
                     app_limited: sample.is_some_and(|sample| sample.app_limited),
                     delivered_at_send: stamp.delivered(),

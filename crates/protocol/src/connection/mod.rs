@@ -114,6 +114,8 @@ pub(crate) struct Connection {
     copies: u32,
     /// Packet numbers below this have been used to measure the round trip.
     timed: u64,
+    /// When the packet that is being looked at reached this host.
+    pub(crate) arrived: Time,
     last_heard: Time,
     last_sent: Time,
     counts_as_sender: bool,
@@ -162,6 +164,7 @@ impl Connection {
             probed: now,
             copies: 1,
             timed: 0,
+            arrived: now,
             last_heard: now,
             last_sent: now,
             counts_as_sender: false,

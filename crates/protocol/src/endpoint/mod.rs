@@ -102,10 +102,24 @@ impl Endpoint {
         &self.shared.config
     }
 
-    /// Takes a datagram. It is decrypted in place; payload goes to `sink`.
+    /// Takes a datagram that has just arrived. It is decrypted in place; payload goes to `sink`.
     pub fn handle_datagram<S: Sink>(
         &mut self,
         now: Time,
+        from: SocketAddr,
+        ecn: Ecn,
+        datagram: &mut [u8],
+        sink: &mut S,
+    ) {
+        self.handle_arrival(now, now, from, ecn, datagram, sink);
+    }
+
+    /// Takes a datagram that arrived some time ago, at `arrived`, and waited for this call: what it
+    /// waited is not blamed on the network.
+    pub fn handle_arrival<S: Sink>(
+        &mut self,
+        now: Time,
+        arrived: Time,
         from: SocketAddr,
         ecn: Ecn,
         datagram: &mut [u8],
@@ -136,6 +150,7 @@ impl Endpoint {
         let was_half_open = connection.is_open() && !connection.is_confirmed();
         match kind {
             PacketKind::Data => {
+                connection.arrived = arrived.min(now);
                 connection.handle_packet(now, ecn, datagram, &mut self.shared, sink);
                 if was_half_open && connection.is_confirmed() {
                     self.half_open -= 1;
