@@ -135,6 +135,7 @@ impl Lane {
                     smoothed_rtt: rtt.smoothed(),
                     min_rtt: rtt.min(),
                     latest_rtt: rtt.path(),
+                    host_delay: rtt.hosts(),
                     delivery: sample.map(|sample| sample.rate),
                     app_limited: sample.is_some_and(|sample| sample.app_limited),
                     delivered_at_send: stamp.delivered(),

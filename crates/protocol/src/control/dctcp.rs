@@ -111,6 +111,7 @@ mod tests {
             smoothed_rtt: rtt,
             min_rtt: rtt,
             latest_rtt: rtt,
+            host_delay: Span::ZERO,
             delivery: None,
             app_limited: false,
             delivered_at_send: 0,

@@ -31,8 +31,10 @@ pub struct AckSample {
     pub smoothed_rtt: Span,
     /// Smallest round-trip time seen lately.
     pub min_rtt: Span,
-    /// Latest round-trip time.
+    /// Latest round-trip time of the path.
     pub latest_rtt: Span,
+    /// What busy hosts usually add to it until an acknowledgement is looked at.
+    pub host_delay: Span,
     /// How fast the network delivered, if this acknowledgement allows to say.
     pub delivery: Option<Rate>,
     /// The application and not the network limited that.

@@ -19,6 +19,8 @@ pub(crate) struct Rtt {
     sampled: bool,
     /// The newest answer.
     latest: Span,
+    /// What the hosts add to the path, smoothed.
+    hosts: Span,
     /// The path alone: newest, shortest, and when that was.
     path: Span,
     min: Span,
@@ -33,6 +35,7 @@ impl Rtt {
             variance: initial / 2,
             sampled: false,
             latest: initial,
+            hosts: Span::ZERO,
             path: initial,
             min: initial,
             min_at: Time::ZERO,
@@ -65,6 +68,7 @@ impl Rtt {
     pub(crate) fn sample(&mut self, rtt: Span, ack_delay: Span) {
         let rtt = rtt.max(Span::from_ns(1));
         self.latest = rtt;
+        self.hosts = (self.hosts * 7 + (rtt.max(self.path) - self.path)) / 8;
         if !self.sampled {
             self.sampled = true;
             (self.smoothed, self.variance) = (rtt, rtt / 2);
@@ -75,6 +79,11 @@ impl Rtt {
         let difference = self.smoothed.max(adjusted) - self.smoothed.min(adjusted);
         self.variance = (self.variance * 3 + difference) / 4;
         self.smoothed = (self.smoothed * 7 + adjusted) / 8;
+    }
+
+    /// What the hosts add to the path's round trip until an acknowledgement is looked at.
+    pub(crate) fn hosts(&self) -> Span {
+        self.hosts
     }
 
     /// The newest round trip of the path.
@@ -138,6 +147,7 @@ mod tests {
         rtt.sample_path(Time::ZERO, MS(9), MS(7));
         rtt.sample(MS(12), MS(2));
         assert_eq!((rtt.path(), rtt.min(), rtt.smoothed()), (MS(2), MS(2), MS(12)));
+        assert_eq!(rtt.hosts(), MS(10) / 8);
         rtt.sample_path(Time::ZERO, MS(4), Span::ZERO);
         assert_eq!((rtt.path(), rtt.min()), (MS(4), MS(2)));
         rtt.sample_path(Time::ZERO, MS(16), MS(99));

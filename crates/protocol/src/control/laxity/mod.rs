@@ -76,6 +76,7 @@ pub struct Laxity {
     plateau: (f64, u32),
     min_rtt: Span,
     smoothed_rtt: Span,
+    host_delay: Span,
     /// The bandwidth before the latest probe.
     probe_base: f64,
     /// The startup was ended by a loss that may turn out not to be congestion.
@@ -117,6 +118,7 @@ impl Laxity {
             plateau: (0.0, 0),
             min_rtt: start.rtt,
             smoothed_rtt: start.rtt,
+            host_delay: Span::ZERO,
             probe_base: f64::INFINITY,
             interrupted: false,
             drain_began: 0,
@@ -234,6 +236,7 @@ impl Laxity {
 impl Controller for Laxity {
     fn on_ack(&mut self, now: Time, ack: &AckSample) {
         (self.min_rtt, self.smoothed_rtt) = (ack.min_rtt, ack.smoothed_rtt);
+        self.host_delay = ack.host_delay.min(HOST_DELAY);
         let losses = std::mem::take(&mut self.fresh_losses) > 0;
         self.trips.note(ack.latest_rtt, losses);
         self.most_in_flight = self.most_in_flight.max(ack.in_flight + ack.bytes);
@@ -335,7 +338,8 @@ impl Controller for Laxity {
             Phase::Startup => (STARTUP_GAIN, STARTUP_GAIN),
             Phase::Drain | Phase::Cruise => (2.0, 1.25),
         };
-        let span = self.min_rtt.mul_f64(ideal) + SLOP;
+        // What waits in hosts is in nobody's way, and must not bind the rate.
+        let span = (self.min_rtt + self.host_delay).mul_f64(ideal) + SLOP;
         let observed = self.smoothed_rtt.mul_f64(real).min(span + HOST_DELAY);
         let window = self.pipe(span.max(observed));
         window.min(self.share_cap()).max(10 * self.packet)
