@@ -127,8 +127,6 @@ pub(crate) struct Core {
     pub(crate) shut_down: bool,
     /// Datagrams the operating system refused to send.
     pub(crate) send_failures: u64,
-    /// Packets sent since somebody asked.
-    sent: u64,
     changed: bool,
 }
 
@@ -149,7 +147,6 @@ impl Core {
             inbox,
             driver: Driver::Nobody,
             drives: 0,
-            sent: 0,
             sleepers: 0,
             asleep_until: None,
             shut_down: false,
@@ -166,11 +163,6 @@ impl Core {
     /// Whether a batch waits for the socket.
     pub(crate) fn is_blocked(&self) -> bool {
         self.blocked.is_some()
-    }
-
-    /// Packets that left since the last time this was asked.
-    pub(crate) fn take_sent(&mut self) -> u64 {
-        std::mem::take(&mut self.sent)
     }
 
     /// Whether waiters have something to look at; resets.
@@ -197,7 +189,6 @@ impl Core {
             let transmit =
                 self.protocol.poll_transmit(clock.now(), &self.payloads, &mut self.batch);
             let Some(transmit) = transmit else { return false };
-            self.sent += transmit.total.div_ceil(transmit.segment) as u64;
             if !self.send_batch(socket, &transmit) {
                 return false;
             }

@@ -17,7 +17,7 @@ use crate::{
     clock::Clock,
     core::{Core, Driver},
     inbox::Inbox,
-    udp::{Interest, RecvBuffers, Rest, Socket, Spin, Waker, tighten_timer_slack, wait},
+    udp::{Interest, RecvBuffers, Socket, Spin, Waker, tighten_timer_slack, wait},
 };
 
 /// How long the I/O thread leaves the seat to callers before it looks again.
@@ -147,7 +147,7 @@ impl Shard {
             let moved = self.step(|core| poll(core));
             match moved {
                 Step::Done(value) => return Some(value),
-                Step::Moved(packets) => spin.moved(packets),
+                Step::Moved => spin.moved(),
                 Step::Still => {
                     if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                         return None;
@@ -164,14 +164,12 @@ impl Shard {
         let count = self.socket.recv(&mut buffers).unwrap_or(0);
         let mut core = self.lock();
         let core = &mut *core;
-        let mut packets = 0;
         if count > 0 {
             let (now, wall) = (self.clock.now(), Clock::wall());
             for received in buffers.iter_mut() {
                 let (from, ecn) = (received.from, received.ecn);
                 let arrived = Clock::at(now, wall, received.arrived);
                 for datagram in received.datagrams() {
-                    packets += 1;
                     let sink = &mut core.arrivals;
                     core.protocol.handle_arrival(now, arrived, from, ecn, datagram, sink);
                     core.dispatch(now);
@@ -182,7 +180,7 @@ impl Shard {
         self.notify(core);
         match poll(core) {
             Poll::Ready(value) => Step::Done(value),
-            Poll::Pending if more || count > 0 => Step::Moved(packets),
+            Poll::Pending if more || count > 0 => Step::Moved,
             Poll::Pending => Step::Still,
         }
     }
@@ -193,19 +191,16 @@ impl Shard {
             let mut core = self.lock();
             let next = core.protocol.poll_timeout();
             core.asleep_until = next.or(Some(laxity_interface::Time::MAX));
-            spin.count(core.take_sent());
             (next, core.is_blocked())
         };
         let mut time = next.map_or(MAX_SLEEP, |next| self.clock.until(next)).min(MAX_SLEEP);
         if let Some(deadline) = deadline {
             time = time.min(deadline.saturating_duration_since(Instant::now()));
         }
-        let (interest, time) = match spin.rest(time) {
-            Rest::Spin => return,
-            Rest::Gather(time) if !blocked => (Interest::Nothing, time),
-            Rest::Sleep(time) | Rest::Gather(time) if blocked => (Interest::ReadWrite, time),
-            Rest::Sleep(time) | Rest::Gather(time) => (Interest::Read, time),
-        };
+        if spin.spins(time) {
+            return;
+        }
+        let interest = if blocked { Interest::ReadWrite } else { Interest::Read };
         // An interrupted wait is a short wait.
         let woken = wait(&self.socket, interest, Some(&self.waker), Some(time));
         if woken.is_ok_and(|ready| ready.woken) {
@@ -238,7 +233,7 @@ impl Shard {
                 core.driver = Driver::Thread;
             }
             match self.step(|_| Poll::<()>::Pending) {
-                Step::Moved(packets) => spin.moved(packets),
+                Step::Moved => spin.moved(),
                 Step::Still | Step::Done(()) => self.rest(&mut spin, None),
             }
         }
@@ -281,8 +276,8 @@ impl Shard {
 enum Step<T> {
     /// What was waited for is there.
     Done(T),
-    /// Something happened: so many packets came.
-    Moved(u64),
+    /// Something happened.
+    Moved,
     /// Nothing did.
     Still,
 }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use laxity_endpoint::udp::{
-    BindError, Interest, RecvBuffers, Rest, Socket, SocketOptions, Spin, Transmission, Waker,
+    BindError, Interest, RecvBuffers, Socket, SocketOptions, Spin, Transmission, Waker,
     tighten_timer_slack, wait,
 };
 use laxity_interface::{Bytes, Span, Time};
@@ -141,7 +141,7 @@ impl Relay {
             let moved = self.take_in(0) | self.take_in(1);
             let sent = self.give_out(0) | self.give_out(1);
             if moved || sent {
-                spin.moved(0);
+                spin.moved();
                 if published.elapsed() > PUBLISH {
                     published = Instant::now();
                     self.publish();
@@ -204,7 +204,7 @@ impl Relay {
     fn rest(&self, waker: &Waker, spin: &mut Spin) {
         let next = self.sides.iter().filter_map(|side| side.link.poll_timeout()).min();
         let time = next.map_or(IDLE, |next| next.since(self.now()).to_std()).min(IDLE);
-        if spin.rest(time) == Rest::Spin {
+        if spin.spins(time) {
             return;
         }
         // Packets come in on either side; the client's is the busy one, the server's answers are

@@ -195,7 +195,8 @@ mod tests {
         v4.push_tos(0xb9, true);
         v4.push(libc::SOL_UDP, libc::UDP_GRO, 1400 as c_int);
         v4.push(libc::SOL_SOCKET, libc::SO_RXQ_OVFL, u32::MAX);
-        let expected = Notes { tos: 0xb9, stride: Some(1400), drops: Some(u32::MAX), ..Notes::default() };
+        let expected =
+            Notes { tos: 0xb9, stride: Some(1400), drops: Some(u32::MAX), ..Notes::default() };
         assert_eq!(read_back(&mut v4), expected);
 
         let mut v6 = SendControl::new();

@@ -61,6 +61,6 @@ pub use receive::{Datagrams, Received, RecvBuffers};
 pub use route::{Interface, interface_of, local_address_for, max_udp_payload, path_mtu};
 pub use send::{Sent, Transmission};
 pub use socket::{QueueState, Socket};
-pub use spin::{Rest, Spin};
+pub use spin::Spin;
 pub use steer::bind_group;
 pub use wait::{Interest, Ready, Waker, tighten_timer_slack, wait};

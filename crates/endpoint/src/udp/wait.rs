@@ -17,8 +17,6 @@ pub enum Interest {
     Read,
     /// Something to receive, or room to send after a send would have blocked.
     ReadWrite,
-    /// Nothing: only the waker and the time end the wait.
-    Nothing,
 }
 
 /// What ended a wait; nothing at all means that the time was up.
@@ -59,11 +57,9 @@ pub fn wait(
     let events = match interest {
         Interest::Read => libc::POLLIN,
         Interest::ReadWrite => libc::POLLIN | libc::POLLOUT,
-        Interest::Nothing => 0,
     };
     let mut watched = [
-        // Errors are reported unasked, so the socket is left out where nothing is asked.
-        libc::pollfd { fd: if events == 0 { -1 } else { socket.as_raw_fd() }, events, revents: 0 },
+        libc::pollfd { fd: socket.as_raw_fd(), events, revents: 0 },
         // A negative number is passed over by the kernel.
         libc::pollfd {
             fd: waker.map_or(-1, |waker| waker.event.as_raw_fd()),

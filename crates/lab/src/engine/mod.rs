@@ -53,8 +53,9 @@ pub struct EngineOptions {
     /// How long before a frame is due the thread stops sleeping and waits in a loop. It stops doing
     /// so while that takes too much of the core.
     pub spin: Span,
-    /// While frames come in quick succession, those that are due wait up to so long for others to go
-    /// with them, as network cards do: each time it wakes a host costs the machine more than a frame.
+    /// While frames come in quick succession, those of such a time go out together, half of them a
+    /// little late and half a little early, as network cards do: each time it wakes a host costs the
+    /// machine more than a frame.
     pub gather: Span,
     /// How many bytes of memory each interface's ring has.
     pub ring: usize,
@@ -65,7 +66,7 @@ impl Default for EngineOptions {
         Self {
             realtime: Realtime::Auto,
             spin: Span::from_us(40),
-            gather: Span::from_us(std::env::var("LAXITY_GATHER").ok().and_then(|v| v.parse().ok()).unwrap_or(100)),
+            gather: Span::from_us(100),
             ring: 8 << 20,
         }
     }

@@ -16,25 +16,13 @@ struct Value {
     value: u32,
 }
 
-/// Joins received segments, as every card of a real host has it done.
-const JOIN: u32 = 0x2c;
-
 /// Switches them off on an interface of the calling thread's namespace.
 pub(super) fn offloads_off(name: &str) -> io::Result<()> {
-    set(name, &OFFLOADS, 0)
-}
-
-/// Lets the kernel join packets that an interface of the calling thread's namespace receives.
-pub(super) fn join_received(name: &str) -> io::Result<()> {
-    set(name, &[JOIN], 1)
-}
-
-fn set(name: &str, commands: &[u32], value: u32) -> io::Result<()> {
     // Any socket will do, and an unbound one sends nothing.
     let socket = UdpSocket::bind((std::net::Ipv4Addr::LOCALHOST, 0))
         .or_else(|_| UdpSocket::bind("0.0.0.0:0"))?;
-    for &command in commands {
-        let mut value = Value { command, value };
+    for command in OFFLOADS {
+        let mut value = Value { command, value: 0 };
         // SAFETY: all zero is a valid request.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         for (to, from) in request.ifr_name.iter_mut().take(15).zip(name.bytes()) {

@@ -112,9 +112,6 @@ impl Site {
             // Where that is not allowed, the switch is late more often, and says so.
             let _ = steering.as_ref().map(Steering::apply);
         }
-        if let Some(steering) = &steering {
-            steering.settle();
-        }
         step("return to the lab's own namespace", sys::join(middle.as_fd(), libc::CLONE_NEWNET))?;
         let ports: Vec<_> = (0..mtus.len()).map(port_name).collect();
         step("bring the ports up", interface::bring_up(ports.iter().map(String::as_str)))?;

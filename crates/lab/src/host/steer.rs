@@ -4,16 +4,14 @@
 //! thread, and TCP may answer it right there. Beside 1 Gbit/s of TCP that made the switch late by 2 to
 //! 9 ms at the 99th percentile; with the work steered to other cores it was 44 to 68 µs.
 
-use std::{collections::BTreeSet, fs, io};
+use std::{fs, io};
 
-use super::{ethtool, interface::CARD, sys};
+use super::{interface::CARD, sys};
 
 /// Steers the receive work of hosts away from the switch's core.
 #[derive(Debug)]
 pub(crate) struct Steering {
-    cores: Vec<usize>,
-    /// Kernel threads of that kind that were there before.
-    before: BTreeSet<u32>,
+    mask: String,
 }
 
 impl Steering {
@@ -25,46 +23,17 @@ impl Steering {
         // What is mounted from here on is seen by this process alone.
         sys::unshare(libc::CLONE_NEWNS).ok()?;
         sys::mount(c"none", c"/", None, libc::MS_REC | libc::MS_SLAVE).ok()?;
-        Some(Self { cores, before: receivers().collect() })
+        Some(Self { mask: mask(&cores) })
     }
 
     /// Steers the work of the host whose network the calling thread is in.
     pub(crate) fn apply(&self) -> io::Result<()> {
         // A /sys shows the network from which it was mounted.
         sys::mount(c"lab", c"/sys", Some(c"sysfs"), 0)?;
-        let mode = std::env::var("LAXITY_NAPI").unwrap_or_default();
-        let card = |file: &str, text: &str| {
-            fs::write(format!("/sys/class/net/{CARD}/{file}"), text)
-        };
-        let written = if mode == "off" {
-            card("queues/rx-0/rps_cpus", &mask(&self.cores))
-        } else {
-            ethtool::join_received(CARD).and_then(|()| card("threaded", "1"))
-        };
+        let written = fs::write(format!("/sys/class/net/{CARD}/queues/rx-0/rps_cpus"), &self.mask);
         sys::unmount(c"/sys")?;
         written
     }
-
-    /// Puts the kernel threads that came with the hosts where they belong.
-    pub(crate) fn settle(&self) {
-        let mode = std::env::var("LAXITY_NAPI").unwrap_or_default();
-        for thread in receivers().filter(|thread| !self.before.contains(thread)) {
-            let _ = sys::pin(thread, &self.cores);
-            if mode != "cfs" {
-                let _ = sys::rush(thread);
-            }
-        }
-    }
-}
-
-/// Kernel threads that receive for cards of the lab's kind.
-fn receivers() -> impl Iterator<Item = u32> {
-    let name = format!("napi/{CARD}-");
-    let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    numbers.filter(move |number| {
-        fs::read_to_string(format!("/proc/{number}/comm")).is_ok_and(|comm| comm.starts_with(&name))
-    })
 }
 
 /// A set of cores as the kernel writes it: hexadecimal words of 32 bits, the highest first.

@@ -57,28 +57,6 @@ pub(crate) fn cores() -> io::Result<Vec<usize>> {
     Ok((0..libc::CPU_SETSIZE as usize).filter(has).collect())
 }
 
-/// Lets a thread run on these cores only.
-pub(crate) fn pin(thread: u32, cores: &[usize]) -> io::Result<()> {
-    // SAFETY: all zero is a valid, empty set, to which numbers are added that it has room for.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        for core in cores.iter().filter(|core| **core < libc::CPU_SETSIZE as usize) {
-            libc::CPU_SET(*core, &mut set);
-        }
-        ok(libc::sched_setaffinity(thread as libc::pid_t, size_of_val(&set), &raw const set))
-    }
-}
-
-/// Lets a thread run before all ordinary ones.
-pub(crate) fn rush(thread: u32) -> io::Result<()> {
-    // SAFETY: the parameters are a number, and zero where there are others.
-    unsafe {
-        let mut parameters: libc::sched_param = std::mem::zeroed();
-        parameters.sched_priority = 1;
-        ok(libc::sched_setscheduler(thread as libc::pid_t, libc::SCHED_FIFO, &raw const parameters))
-    }
-}
-
 /// Names the machine, in this UTS namespace.
 pub(crate) fn set_host_name(name: &str) -> io::Result<()> {
     // SAFETY: the pointer and the length are those of one text.

@@ -27,7 +27,11 @@ pub struct Node {
     pub alive: bool,
     /// Until when its host does not run it, and what arrives meanwhile.
     stalled: Time,
-    inbox: Vec<(Packet, Ecn)>,
+    inbox: Vec<(Packet, Ecn, Time)>,
+    /// A busy host: packets wait up to so long until the endpoint runs.
+    busy: Span,
+    /// State of the chance by which they wait.
+    dice: u64,
     pub peers: BTreeMap<PeerId, usize>,
     pub log: Vec<(Time, Event)>,
 }
@@ -98,6 +102,8 @@ impl World {
                 alive: true,
                 stalled: Time::ZERO,
                 inbox: Vec::new(),
+                busy: Span::ZERO,
+                dice: seed ^ at as u64,
                 peers: BTreeMap::new(),
                 log: Vec::new(),
             }
@@ -175,8 +181,8 @@ impl World {
             if !self.nodes[node].alive || self.nodes[node].stalled > self.now {
                 continue;
             }
-            for (packet, ecn) in std::mem::take(&mut self.nodes[node].inbox) {
-                self.deliver(packet, ecn);
+            for (packet, ecn, arrived) in std::mem::take(&mut self.nodes[node].inbox) {
+                self.hand_over(packet, ecn, arrived);
             }
             if self.nodes[node].endpoint.poll_timeout().is_some_and(|at| at <= self.now) {
                 self.nodes[node].endpoint.handle_timeout(self.now);
@@ -205,19 +211,36 @@ impl World {
     }
 
     /// A datagram arrives, from wherever.
-    pub fn deliver(&mut self, mut packet: Packet, ecn: Ecn) {
-        let (from, to) = (packet.from, packet.to);
-        let address = self.nodes[from].address;
-        let node = &mut self.nodes[to];
+    pub fn deliver(&mut self, packet: Packet, ecn: Ecn) {
+        let node = &mut self.nodes[packet.to];
         if !node.alive {
             return;
         }
-        if node.stalled > self.now {
-            return node.inbox.push((packet, ecn));
+        if node.stalled <= self.now && !node.busy.is_zero() {
+            node.dice = node.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            node.stalled =
+                self.now + node.busy.mul_f64((node.dice >> 40) as f64 / (1u64 << 24) as f64);
         }
+        if node.stalled > self.now {
+            return node.inbox.push((packet, ecn, self.now));
+        }
+        self.hand_over(packet, ecn, self.now);
+    }
+
+    /// The endpoint gets a datagram that reached its host at `arrived`.
+    fn hand_over(&mut self, mut packet: Packet, ecn: Ecn, arrived: Time) {
+        let (from, to) = (packet.from, packet.to);
+        let address = self.nodes[from].address;
         let mut placer = Placer { jobs: &mut self.jobs, from, to };
-        node.endpoint.handle_datagram(self.now, address, ecn, &mut packet.bytes, &mut placer);
+        let bytes = &mut packet.bytes;
+        let endpoint = &mut self.nodes[to].endpoint;
+        endpoint.handle_arrival(self.now, arrived, address, ecn, bytes, &mut placer);
         self.drain(to);
+    }
+
+    /// A node's host is busy all the time: packets wait up to `most` until the endpoint runs.
+    pub fn busy(&mut self, node: usize, most: Span) {
+        self.nodes[node].busy = most;
     }
 
     /// A node's host is busy with something else for a while.

@@ -273,7 +273,7 @@ impl Controller for Laxity {
             }
         }
         let trips = std::mem::take(&mut self.trips);
-        self.queue.set_min_rtt(self.min_rtt);
+        self.queue.set_path(self.min_rtt, self.host_delay);
         let queued = trips.queued(&self.queue);
         let in_flight = std::mem::take(&mut self.most_in_flight);
         self.share.on_epoch(queued, self.limited(in_flight));

@@ -6,7 +6,8 @@
 
 use laxity_interface::Span;
 
-/// Round trips longer than the shortest by less than this are noise, and so is a sixteenth of it.
+/// Round trips longer than the shortest by less than this are noise, and so is a sixteenth of it, and so
+/// is as much as busy hosts usually add: packets wait for them in the kernel, too.
 const JITTER: Span = Span::from_us(50);
 /// Losses to a full queue come with round trips in this upper part of the epoch's range.
 const FULL: f64 = 0.75;
@@ -53,6 +54,8 @@ impl Trips {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queue {
     min_rtt: Span,
+    /// What hosts usually add.
+    host_delay: Span,
     /// The round trip when it is full, if it ever was.
     full: Option<Span>,
 }
@@ -60,12 +63,12 @@ pub(super) struct Queue {
 impl Queue {
     /// Nothing is known but the path's shortest round trip.
     pub(super) fn new(min_rtt: Span) -> Self {
-        Self { min_rtt, full: None }
+        Self { min_rtt, host_delay: Span::ZERO, full: None }
     }
 
-    /// The path's shortest round trip is this.
-    pub(super) fn set_min_rtt(&mut self, min_rtt: Span) {
-        self.min_rtt = min_rtt;
+    /// The path's shortest round trip and what hosts usually add to it.
+    pub(super) fn set_path(&mut self, min_rtt: Span, host_delay: Span) {
+        (self.min_rtt, self.host_delay) = (min_rtt, host_delay);
     }
 
     /// The wait in it when it is full; nothing if that is not known.
@@ -74,7 +77,7 @@ impl Queue {
     }
 
     fn noise(&self) -> Span {
-        (self.min_rtt / 16).max(JITTER)
+        (self.min_rtt / 16).max(JITTER).max(self.host_delay)
     }
 
     /// Whether the losses of an epoch, more than the path's own, are those of a full queue. A queue
@@ -99,7 +102,7 @@ impl Queue {
 mod tests {
     use super::*;
 
-    const QUEUE: Queue = Queue { min_rtt: Span::from_us(500), full: None };
+    const QUEUE: Queue = Queue { min_rtt: Span::from_us(500), host_delay: Span::ZERO, full: None };
 
     fn trips(us: &[(u64, bool)]) -> Trips {
         let mut trips = Trips::default();
