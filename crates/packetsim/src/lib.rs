@@ -7,6 +7,7 @@
 mod flow;
 mod packet;
 mod stack;
+pub mod stacks;
 
 pub use flow::{Done, Driver, Flow, FlowId, HostId, Messages};
 pub use packet::{Flags, Packet};
