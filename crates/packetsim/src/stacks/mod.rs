@@ -1,11 +1,10 @@
-//! The transports.
+//! Transports for simulated hosts.
 
 mod common;
 
-
 pub mod approx;
-
-
+pub mod dctcp;
+pub mod laxity;
 pub mod ndp;
 pub mod pfabric;
 pub mod udp;

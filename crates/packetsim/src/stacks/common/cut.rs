@@ -2,10 +2,8 @@
 
 use crate::{
     flow::Flow,
-    stacks::{
-        approx::{Approx, sizes},
-        common::wire::PAYLOAD,
-    },
+    packet::PAYLOAD,
+    stacks::approx::{Approx, sizes},
 };
 
 /// A flow's messages, one behind the other as a byte stream, in packets of equal payload. Small

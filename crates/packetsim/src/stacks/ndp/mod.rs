@@ -22,14 +22,11 @@ use self::{
 };
 use crate::{
     flow::FlowId,
-    packet::{Flags, Packet},
+    packet::{CONTROL, Flags, MTU, Packet},
     stack::{Context, Stack, Tally},
     stacks::{
         approx::Approx,
-        common::{
-            Arrivals, Cut, Timers,
-            wire::{self, CONTROL, FULL},
-        },
+        common::{Arrivals, Cut, Timers, wire},
         pfabric::bandwidth_delay,
     },
 };
@@ -57,6 +54,8 @@ pub struct Ndp {
     pulls: Pulls,
     control: VecDeque<Packet>,
     timers: Timers,
+    /// When packets were asked for last.
+    now: Time,
     tally: Tally,
 }
 
@@ -90,6 +89,7 @@ impl Ndp {
             pulls: Pulls::default(),
             control: VecDeque::new(),
             timers: Timers::default(),
+            now: Time::ZERO,
             tally: Tally::default(),
         }
     }
@@ -170,6 +170,7 @@ impl Stack for Ndp {
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
+        self.now = cx.now;
         while let Some(id) = self.timers.pop(cx.now) {
             let Some(sender) = self.sending.get_mut(&id) else { continue };
             self.tally.timeouts += 1;
@@ -179,10 +180,11 @@ impl Stack for Ndp {
     }
 
     fn poll_packet(&mut self, cx: &mut Context<'_>) -> Option<Packet> {
+        self.now = cx.now;
         if let Some(packet) = self.control.pop_front() {
             return Some(packet);
         }
-        let interval = cx.line_rate.time_for(Bytes::new(u64::from(FULL)));
+        let interval = cx.line_rate.time_for(Bytes::new(u64::from(MTU)));
         if let Some((id, number)) = self.pulls.take(cx.now, interval) {
             let mut pull = wire::backward(id, cx.flow(id), cx.now, CONTROL, PULL);
             pull.sequence = number;
@@ -207,7 +209,9 @@ impl Stack for Ndp {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        [self.timers.next(), self.pulls.next()].into_iter().flatten().min()
+        // A pull whose time has come waits for the interface, which asks by itself.
+        let pull = self.pulls.next().filter(|at| *at > self.now);
+        [self.timers.next(), pull].into_iter().flatten().min()
     }
 
     fn tally(&self) -> Tally {

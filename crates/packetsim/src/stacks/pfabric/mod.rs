@@ -17,14 +17,11 @@ use laxity_interface::{Bytes, Rate, Span, Time};
 use self::sender::Sender;
 use crate::{
     flow::FlowId,
-    packet::Packet,
+    packet::{CONTROL, MTU, Packet},
     stack::{Context, Stack, Tally},
     stacks::{
         approx::Approx,
-        common::{
-            Arrivals, Cut, Timers,
-            wire::{self, CONTROL, FULL},
-        },
+        common::{Arrivals, Cut, Timers, wire},
     },
 };
 
@@ -37,12 +34,12 @@ const PROBE: u8 = 3;
 
 /// Packets that fill the longest path once.
 pub(crate) fn bandwidth_delay(line_rate: Rate, base_rtt: Span) -> u32 {
-    (line_rate.bytes_in(base_rtt).get().div_ceil(u64::from(FULL)) as u32).max(1)
+    (line_rate.bytes_in(base_rtt).get().div_ceil(u64::from(MTU)) as u32).max(1)
 }
 
 /// The buffer of a port: two bandwidth-delay products (§5.2).
 pub(crate) fn buffer(line_rate: Rate, base_rtt: Span) -> Bytes {
-    Bytes::new(2 * u64::from(bandwidth_delay(line_rate, base_rtt)) * u64::from(FULL))
+    Bytes::new(2 * u64::from(bandwidth_delay(line_rate, base_rtt)) * u64::from(MTU))
 }
 
 /// pFabric on one host.

@@ -13,14 +13,11 @@ use laxity_interface::Time;
 
 use crate::{
     flow::FlowId,
-    packet::{Flags, Packet},
+    packet::{CONTROL, Flags, Packet},
     stack::{Context, Stack, Tally},
     stacks::{
         approx::Approx,
-        common::{
-            Arrivals, Cut, Timers,
-            wire::{self, CONTROL},
-        },
+        common::{Arrivals, Cut, Timers, wire},
     },
 };
 
