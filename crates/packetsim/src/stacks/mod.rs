@@ -2,7 +2,9 @@
 
 mod common;
 
+pub mod aeolus;
 pub mod approx;
+pub mod bounded;
 pub mod dctcp;
 pub mod laxity;
 pub mod ndp;

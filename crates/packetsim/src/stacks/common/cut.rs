@@ -142,11 +142,6 @@ impl Arrivals {
         self.messages >= self.cut.required && self.packets > 0
     }
 
-    /// Whether a packet is there.
-    pub(crate) fn has(&self, packet: u32) -> bool {
-        self.seen.get(packet as usize).copied().unwrap_or(false)
-    }
-
     pub(crate) fn cut(&self) -> &Cut {
         &self.cut
     }
