@@ -10,9 +10,11 @@ mod kernel;
 mod packet;
 mod port;
 mod random;
+mod schedule;
 mod series;
 mod setup;
 mod simulation;
+pub mod speed;
 mod stack;
 pub mod stacks;
 mod trace;
@@ -20,6 +22,7 @@ mod trace;
 pub use fault::{Fault, On, Trouble};
 pub use flow::{Done, Driver, Flow, FlowId, HostId, Messages};
 pub use packet::{CONTROL, Flags, HEADER, MTU, PAYLOAD, Packet};
+pub use schedule::Schedule;
 pub use series::{LinkSeries, Sample, Series, SeriesSetup};
 pub use setup::{
     Discipline, NicSetup, PortSetup, QUEUES, QueueSetup, Routing, Setup, SetupError, packet_sizes,
