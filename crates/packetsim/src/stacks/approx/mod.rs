@@ -5,7 +5,7 @@
 //! evenly, and sends only those. Both keep the bound on loss: the receiver ends when it has
 //! ⌈d·N⌉ whole messages, never before.
 
-use std::{fmt, str::FromStr};
+use std::{borrow::Cow, fmt, str::FromStr};
 
 use crate::flow::{Flow, Messages};
 
@@ -26,7 +26,7 @@ impl Approx {
     pub const ALL: [Self; 3] = [Self::Whole, Self::EarlySend, Self::SampleSend];
 
     /// The messages that are sent, ascending.
-    pub fn sent(self, flow: &Flow) -> Vec<u32> {
+    fn sent(self, flow: &Flow) -> Vec<u32> {
         let count = flow.messages.count();
         match self {
             Self::Whole | Self::EarlySend => (0..count).collect(),
@@ -35,6 +35,20 @@ impl Approx {
                 (0..count)
                     .filter(|i| (u64::from(*i) + 1) * k / n > u64::from(*i) * k / n)
                     .collect()
+            }
+        }
+    }
+
+    /// The sizes of the messages that are sent.
+    pub fn messages(self, flow: &Flow) -> Cow<'_, Messages> {
+        match (self, &flow.messages) {
+            (Self::Whole | Self::EarlySend, messages) => Cow::Borrowed(messages),
+            (Self::SampleSend, Messages::Equal { bytes, .. }) => {
+                Cow::Owned(Messages::Equal { count: self.required(flow), bytes: *bytes })
+            }
+            (Self::SampleSend, Messages::Sizes(sizes)) => {
+                let sent = self.sent(flow).into_iter().map(|message| sizes[message as usize]);
+                Cow::Owned(Messages::Sizes(sent.collect()))
             }
         }
     }
@@ -74,11 +88,6 @@ impl FromStr for Approx {
     fn from_str(text: &str) -> Result<Self, ()> {
         Self::ALL.into_iter().find(|approx| approx.to_string() == text).ok_or(())
     }
-}
-
-/// Sizes of the chosen messages.
-pub(crate) fn sizes(messages: &Messages, chosen: &[u32]) -> Vec<u32> {
-    chosen.iter().map(|message| messages.size(*message)).collect()
 }
 
 #[cfg(test)]
@@ -123,6 +132,7 @@ mod tests {
                 prop_assert_eq!(u64::from(approx.required(&flow)), promised);
             }
             prop_assert_eq!(Approx::SampleSend.sent(&flow).len() as u64, promised);
+            prop_assert_eq!(u64::from(Approx::SampleSend.messages(&flow).count()), promised);
             prop_assert_eq!(Approx::EarlySend.sent(&flow).len() as u32, count);
             prop_assert_eq!(Approx::Whole.required(&flow), count);
         }

@@ -3,7 +3,7 @@
 use crate::{
     flow::Flow,
     packet::PAYLOAD,
-    stacks::approx::{Approx, sizes},
+    stacks::approx::Approx,
 };
 
 /// A flow's messages, one behind the other as a byte stream, in packets of equal payload. Small
@@ -19,11 +19,10 @@ pub(crate) struct Cut {
 
 impl Cut {
     pub(crate) fn new(flow: &Flow, approx: Approx) -> Self {
-        let sizes = sizes(&flow.messages, &approx.sent(flow));
-        let ends: Vec<u64> = sizes
-            .iter()
-            .scan(0, |end, size| {
-                *end += u64::from(*size);
+        let messages = approx.messages(flow);
+        let ends: Vec<u64> = (0..messages.count())
+            .scan(0, |end, message| {
+                *end += u64::from(messages.size(message));
                 Some(*end)
             })
             .collect();

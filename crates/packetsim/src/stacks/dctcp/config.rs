@@ -2,6 +2,8 @@
 
 use laxity_interface::{Bytes, Span};
 
+use crate::stacks::approx::Approx;
+
 /// DCTCP's parameters. [`strong`](Self::strong) is what a careful operator runs today,
 /// [`plain`](Self::plain) what papers compare with.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +32,8 @@ pub struct DctcpConfig {
     pub class: Classes,
     /// Whether a flow ends as soon as its minimum has arrived: the receiver stops the sender.
     pub stop_when_enough: bool,
+    /// Whether only as many messages are sent as have to arrive, spread evenly over the flow.
+    pub sample: bool,
 }
 
 /// How flows get their queue.
@@ -65,7 +69,25 @@ impl DctcpConfig {
             ack_delay: Span::from_us(40),
             class: Classes::Same(0),
             stop_when_enough: false,
+            sample: false,
         }
+    }
+
+    /// What is sent of a flow.
+    pub(super) fn approx(&self) -> Approx {
+        match (self.sample, self.stop_when_enough) {
+            (true, _) => Approx::SampleSend,
+            (false, true) => Approx::EarlySend,
+            (false, false) => Approx::Whole,
+        }
+    }
+
+    /// The same over what `approx` leaves of flows.
+    #[must_use]
+    pub fn with_approx(mut self, approx: Approx) -> Self {
+        self.stop_when_enough = approx == Approx::EarlySend;
+        self.sample = approx == Approx::SampleSend;
+        self
     }
 
     /// Selective acknowledgements and three duplicates, no probes, timeouts from 10 ms: the baseline

@@ -162,12 +162,13 @@ impl Dctcp {
             Some(place) => place,
             None => {
                 let flow = cx.flow(packet.flow);
-                let count = flow.messages.count();
+                let messages = self.config.approx().messages(flow);
+                let count = messages.count();
                 // CORRECTNESS: at most all of them, and those are counted in 32 bits.
                 let enough = flow.min_delivery.of(count.into()) as u32;
                 let some = self.config.stop_when_enough && enough < count;
-                let landing = some.then(|| Box::new(Landing::new(&flow.messages, enough)));
-                let segments = flow.messages.total().div_ceil(PAYLOAD.into()).max(1) as u32;
+                let landing = some.then(|| Box::new(Landing::new(&messages, enough)));
+                let segments = messages.total().div_ceil(PAYLOAD.into()).max(1) as u32;
                 let place = self.receivers.insert(Receiver::new(segments, landing));
                 self.receiving.insert(packet.flow, place);
                 place
@@ -187,7 +188,7 @@ impl Dctcp {
             let (delivered, bytes) = match &receiver.landing {
                 Some(landing) => landing.arrived(),
                 None => {
-                    let messages = &cx.flow(packet.flow).messages;
+                    let messages = self.config.approx().messages(cx.flow(packet.flow));
                     (messages.count(), messages.total())
                 }
             };
@@ -317,7 +318,7 @@ impl Stack for Dctcp {
     fn handle_start(&mut self, id: FlowId, cx: &mut Context<'_>) {
         let hash = cx.rng.next_u32();
         let flow = cx.flow(id);
-        let bytes = flow.messages.total();
+        let bytes = self.config.approx().messages(flow).total();
         let sender = Sender::new(id, flow.to, flow.stack, hash, bytes, &self.config);
         let place = self.senders.insert(sender);
         self.sending.insert(id, place);

@@ -37,9 +37,12 @@ pub(crate) fn bandwidth_delay(line_rate: Rate, base_rtt: Span) -> u32 {
     (line_rate.bytes_in(base_rtt).get().div_ceil(u64::from(MTU)) as u32).max(1)
 }
 
-/// The buffer of a port: two bandwidth-delay products (§5.2).
-pub(crate) fn buffer(line_rate: Rate, base_rtt: Span) -> Bytes {
-    Bytes::new(2 * u64::from(bandwidth_delay(line_rate, base_rtt)) * u64::from(MTU))
+/// The round trip of the paper's fabric (§5.2).
+const FABRIC_RTT: Span = Span::from_ns(14_600);
+
+/// The buffer of a port: two bandwidth-delay products of the paper's fabric, 36 KB at 10 Gbit/s.
+pub(crate) fn buffer(rate: Rate) -> Bytes {
+    Bytes::new(2 * rate.bytes_in(FABRIC_RTT).get())
 }
 
 /// pFabric on one host.

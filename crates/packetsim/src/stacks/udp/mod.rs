@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use laxity_interface::Time;
+use laxity_interface::{Bytes, Time};
 
 use crate::{
     flow::FlowId,
@@ -24,6 +24,8 @@ use crate::{
 const DATA: u8 = 0;
 const FAREWELL: u8 = 1;
 
+/// What ports keep for farewells.
+pub(crate) const RESERVE: Bytes = Bytes::new(6_000);
 /// Round trips of silence after which a flow is over without a farewell.
 const SILENCE: u64 = 1000;
 
