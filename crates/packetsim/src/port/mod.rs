@@ -8,7 +8,6 @@ use laxity_interface::{Bytes, Rate};
 use self::ranked::Ranked;
 use crate::{
     kernel::{Handle, List, Pool},
-    packet::Packet,
     setup::{Discipline, PortSetup, QUEUES},
 };
 
@@ -105,8 +104,8 @@ impl Port {
     /// Puts a packet into its queue, whatever the limits say.
     #[inline]
     pub(crate) fn push(&mut self, pool: &mut Pool, handle: Handle) {
-        let packet = pool.get(handle);
-        let (class, size) = (class_of(packet), packet.size);
+        let label = pool.label(handle);
+        let (class, size) = (class_of(label.class), label.size);
         self.packets += 1;
         self.bytes += u64::from(size);
         match &mut self.ranked {
@@ -117,7 +116,7 @@ impl Port {
                 pool.push(&mut queue.list, handle);
                 self.filled |= 1 << class;
             }
-            Some(ranked) => ranked.push(packet, handle),
+            Some(ranked) => ranked.push(pool.get(handle), handle),
         }
     }
 
@@ -133,7 +132,7 @@ impl Port {
                 let queue = &mut self.queues[class];
                 let handle = pool.pop(&mut queue.list).expect("a filled queue");
                 queue.packets -= 1;
-                queue.bytes -= pool.get(handle).size;
+                queue.bytes -= pool.label(handle).size;
                 if queue.packets == 0 {
                     self.filled &= !(1 << class);
                 }
@@ -142,7 +141,7 @@ impl Port {
             Some(ranked) => ranked.pop()?,
         };
         self.packets -= 1;
-        self.bytes -= u64::from(pool.get(handle).size);
+        self.bytes -= u64::from(pool.label(handle).size);
         Some(handle)
     }
 
@@ -157,10 +156,10 @@ impl Port {
     }
 }
 
-/// The queue of a packet.
+/// The queue of a class.
 #[inline]
-fn class_of(packet: &Packet) -> usize {
-    usize::from(packet.class).min(QUEUES - 1)
+fn class_of(class: u8) -> usize {
+    usize::from(class).min(QUEUES - 1)
 }
 
 impl Limits {

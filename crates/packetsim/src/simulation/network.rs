@@ -100,15 +100,15 @@ impl Network {
     /// Sends a packet on from a switch, or from its host's interface.
     #[inline]
     pub(super) fn forward(&mut self, node: NodeId, handle: Handle, watch: &mut Watch<'_>) {
-        let packet = self.pool.get(handle);
+        let label = self.pool.label(handle);
         let hash = match self.routing {
-            Routing::Ecmp => u64::from(packet.hash),
+            Routing::Ecmp => u64::from(label.hash),
             Routing::Spray => {
                 self.spray = self.spray.wrapping_add(1);
                 mix(self.spray)
             }
         };
-        match self.routes.next_hop(node, packet.to.index(), hash) {
+        match self.routes.next_hop(node, usize::from(label.to), hash) {
             Some(link) => self.offer(link.0, handle, watch),
             None => self.lose(None, handle, DropReason::NoRoute, watch),
         }
@@ -168,7 +168,7 @@ impl Network {
         let more = port.packets() > 0;
         port.pending = more;
         if more {
-            let free_at = self.now + port.time_for(self.pool.get(handle).size);
+            let free_at = self.now + port.time_for(self.pool.label(handle).size);
             self.heap.replace(free_at, Class::Free, at);
         } else {
             self.heap.pop();
@@ -180,17 +180,15 @@ impl Network {
     #[inline]
     fn transmit(&mut self, at: u32, handle: Handle, watch: &mut Watch<'_>) {
         let line = &mut self.lines[at as usize];
-        let packet = self.pool.get(handle);
-        let size = packet.size;
-        let free_at = self.now + line.port.time_for(size);
+        let label = self.pool.label(handle);
+        let free_at = self.now + line.port.time_for(label.size);
         line.port.free_at = free_at;
-        line.sent += u64::from(size);
+        line.sent += u64::from(label.size);
         self.hops += 1;
         self.hash.add(self.now ^ u64::from(at) << 48);
-        self.hash.add(
-            packet.sequence ^ u64::from(packet.flow.0) << 32 ^ u64::from(packet.ecn as u8) << 60,
-        );
+        self.hash.add(label.identity);
         if let Some(observer) = watch {
+            let packet = self.pool.get(handle);
             let sent = TraceEvent::Sent { link: LinkId(at), packet };
             observer.on_event(Time::from_ps(self.now), &sent);
         }
