@@ -21,62 +21,46 @@ struct Queue {
     packets: u32,
 }
 
-/// The queues of an output port and the line behind them.
+/// The queues of an output port and the line behind them. What every packet needs comes first: a
+/// `Line` has it in one cache line with its own.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Port {
     /// When the line has sent the last packet that it was given.
     pub(crate) free_at: u64,
-    /// Whether an event waits for that time.
-    pub(crate) pending: bool,
-    /// Which queues hold packets, one bit each.
-    filled: u8,
-    /// Packets in all queues.
-    packets: u32,
     /// Bytes in all queues.
     bytes: u64,
-    pace: Pace,
-    queues: [Queue; QUEUES],
-    ranked: Option<Box<Ranked>>,
-}
-
-/// How long bytes take on a line.
-#[derive(Debug, Clone, Copy)]
-struct Pace {
+    /// Packets in all queues.
+    packets: u32,
     /// Picoseconds per byte where that is a whole number, else 0.
-    per_byte: u64,
+    per_byte: u32,
+    /// Which queues hold packets, one bit each.
+    filled: u8,
+    /// Whether an event waits for `free_at`.
+    pub(crate) pending: bool,
+    queues: [Queue; QUEUES],
     rate: Rate,
-}
-
-impl Pace {
-    fn new(rate: Rate) -> Self {
-        const BYTE: u64 = 8_000_000_000_000;
-        let exact = BYTE.is_multiple_of(rate.as_bps());
-        Self { per_byte: if exact { BYTE / rate.as_bps() } else { 0 }, rate }
-    }
-
-    #[inline]
-    fn time_for(self, bytes: u32) -> u64 {
-        match self.per_byte {
-            0 => self.rate.time_for(Bytes::new(u64::from(bytes))).as_ps(),
-            per_byte => u64::from(bytes) * per_byte,
-        }
-    }
+    ranked: Option<Box<Ranked>>,
 }
 
 impl Port {
     pub(crate) fn new(rate: Rate, discipline: Discipline) -> Self {
+        const BYTE: u64 = 8_000_000_000_000;
+        let exact = BYTE.is_multiple_of(rate.as_bps());
+        let per_byte = if exact { BYTE / rate.as_bps() } else { 0 };
         let ranked = match discipline {
             Discipline::Strict => None,
             Discipline::Ranked => Some(Box::default()),
         };
         Self {
             free_at: 0,
-            pending: false,
-            filled: 0,
-            packets: 0,
             bytes: 0,
-            pace: Pace::new(rate),
+            packets: 0,
+            per_byte: u32::try_from(per_byte).unwrap_or(0),
+            filled: 0,
+            pending: false,
             queues: Default::default(),
+            rate,
             ranked,
         }
     }
@@ -84,7 +68,10 @@ impl Port {
     /// How long a packet of this size is on the line.
     #[inline]
     pub(crate) fn time_for(&self, bytes: u32) -> u64 {
-        self.pace.time_for(bytes)
+        match self.per_byte {
+            0 => self.rate.time_for(Bytes::new(u64::from(bytes))).as_ps(),
+            per_byte => u64::from(bytes) * u64::from(per_byte),
+        }
     }
 
     /// Packets that wait.

@@ -22,21 +22,28 @@ pub(super) const NO_HOST: u32 = u32::MAX;
 /// One directed link with the port before it. Packets on a link arrive in the order in which they
 /// left, so only the first of them has an event.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(super) struct Line {
-    pub(super) port: Port,
     /// Packets on the link, first to arrive first.
     wire: List,
     delay: u64,
-    /// The node at its end.
-    pub(super) to: NodeId,
-    /// The host at its end, or none.
-    pub(super) to_host: u32,
-    /// The host whose interface this is, or none.
-    pub(super) from_host: u32,
-    /// Whether rules judge its packets.
-    judged: bool,
     /// Bytes that left.
     pub(super) sent: u64,
+    /// The node at its end.
+    end: End,
+    /// The host whose interface this is, or none.
+    pub(super) from_host: u32,
+    pub(super) port: Port,
+    /// Whether rules judge its packets.
+    judged: bool,
+}
+
+/// The node at the end of a link in one word: a host by its position, or a switch by its number.
+#[derive(Debug, Clone, Copy)]
+struct End(u32);
+
+impl End {
+    const HOST: u32 = 1 << 31;
 }
 
 /// Everything between hosts.
@@ -66,15 +73,27 @@ impl Line {
     pub(super) fn new(topology: &Topology, id: LinkId, port: Port, judged: bool) -> Self {
         let link = topology.link(id);
         let host = |node| topology.host_index(node).map_or(NO_HOST, |index| index as u32);
+        let end = match topology.host_index(link.to) {
+            Some(index) => End(End::HOST | index as u32),
+            None => End(link.to.0),
+        };
         Self {
-            port,
             wire: List::default(),
             delay: link.delay.as_ps(),
-            to: link.to,
-            to_host: host(link.to),
-            from_host: host(link.from),
-            judged,
             sent: 0,
+            end,
+            from_host: host(link.from),
+            port,
+            judged,
+        }
+    }
+
+    /// The switch at its end, or the host.
+    #[inline]
+    pub(super) fn end(&self) -> Result<NodeId, usize> {
+        match self.end.0 & End::HOST {
+            0 => Ok(NodeId(self.end.0)),
+            _ => Err((self.end.0 & !End::HOST) as usize),
         }
     }
 }
