@@ -52,8 +52,10 @@ struct Gathered {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EpochView {
     pub(crate) target_loss_rate: f64,
+    pub(crate) promised_loss_rate: f64,
     pub(crate) active_senders: u64,
     pub(crate) packet: u64,
+    pub(crate) min_epoch: Span,
 }
 
 impl Lane {
@@ -172,12 +174,13 @@ impl Lane {
                 marked: counts.marked,
                 silent,
                 target_loss_rate: view.target_loss_rate,
+                promised_loss_rate: view.promised_loss_rate,
                 active_senders: view.active_senders,
                 smoothed_rtt: rtt,
                 packet: view.packet,
             },
         );
-        self.epoch_ends = now + rtt.max(Span::from_us(20));
+        self.epoch_ends = now + rtt.max(view.min_epoch);
         true
     }
 }

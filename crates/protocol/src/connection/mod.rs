@@ -211,11 +211,16 @@ impl Connection {
 
     /// The server proved that it has the key; now it waits for the client's first packet.
     pub(crate) fn greet(&mut self, now: Time, shared: &mut Shared) {
+        self.trust(now, shared);
+        self.queue(Control::Ping);
+    }
+
+    /// The other side is there and has the keys.
+    pub(crate) fn trust(&mut self, now: Time, shared: &mut Shared) {
         if let Some(open) = &mut self.open {
             open.confirmed = true;
         }
         self.confirm(now, shared);
-        self.queue(Control::Ping);
     }
 
     /// Starts the lanes anew with what is known of the path now.
@@ -286,6 +291,7 @@ fn start(config: &Config, packet: usize, rtt: Span) -> Start {
         packet: packet as u64,
         rtt,
         initial_packets: config.initial_packets,
+        slack_start: config.slack_start,
     }
 }
 

@@ -99,7 +99,13 @@ mod tests {
     use super::*;
 
     fn start() -> Start {
-        Start { line_rate: None, packet: 1000, rtt: Span::from_ms(1), initial_packets: 10 }
+        Start {
+            line_rate: None,
+            packet: 1000,
+            rtt: Span::from_ms(1),
+            initial_packets: 10,
+            slack_start: None,
+        }
     }
 
     fn ack(packets: u64, marked: u64) -> AckSample {
@@ -127,6 +133,7 @@ mod tests {
             marked: 0,
             silent: false,
             target_loss_rate: 0.0,
+            promised_loss_rate: 0.0,
             active_senders: 1,
             smoothed_rtt: Span::from_ms(1),
             packet: 1000,

@@ -60,6 +60,8 @@ pub struct Epoch {
     pub silent: bool,
     /// What the lane's jobs can still afford to lose (equation 1).
     pub target_loss_rate: f64,
+    /// What the jobs under way could lose when they began: 1 − d.
+    pub promised_loss_rate: f64,
     /// How many senders the receiver hears, this one included.
     pub active_senders: u64,
     /// Smoothed round-trip time.
@@ -232,6 +234,8 @@ pub struct Start {
     pub rtt: Span,
     /// Packets that may leave before anything is known.
     pub initial_packets: u64,
+    /// The first rate of the papers' controllers, if it was set.
+    pub slack_start: Option<Rate>,
 }
 
 /// The rate at which `bytes` leave in one `rtt`.

@@ -9,7 +9,7 @@ use super::{AckSample, Controller, Epoch, Reason, Start, per_rtt};
 pub enum TargetRule {
     /// Equation 1, anew each epoch.
     Dynamic,
-    /// What it was in the first epoch (1 − d), for ever.
+    /// What it was when the jobs began (1 − d), for ever.
     First,
 }
 
@@ -21,7 +21,6 @@ pub struct Slack {
     reaction: f64,
     marks_count: bool,
     rule: TargetRule,
-    first_target: Option<f64>,
     reason: Reason,
 }
 
@@ -29,17 +28,17 @@ pub struct Slack {
 const DEFAULT_LINE_RATE: Rate = Rate::from_gbps(10);
 
 impl Slack {
-    /// Starts at the initial window per round trip.
+    /// Starts at the initial window per round trip, or where it was told to.
     pub fn new(start: &Start, reaction: f64, marks_count: bool, rule: TargetRule) -> Self {
         let line_rate = start.line_rate.unwrap_or(DEFAULT_LINE_RATE).as_bps() as f64;
-        let first = per_rtt(start.initial_packets * start.packet, start.rtt).as_bps() as f64;
+        let first = per_rtt(start.initial_packets * start.packet, start.rtt);
+        let first = start.slack_start.unwrap_or(first).as_bps() as f64;
         Self {
             rate: first.min(line_rate),
             line_rate,
             reaction,
             marks_count,
             rule,
-            first_target: None,
             reason: Reason::Start,
         }
     }
@@ -51,10 +50,9 @@ impl Controller for Slack {
     fn on_loss(&mut self, _: Time, _: u64, _: u64) {}
 
     fn on_epoch(&mut self, _: Time, epoch: &Epoch) {
-        let first = *self.first_target.get_or_insert(epoch.target_loss_rate);
         let target = match self.rule {
             TargetRule::Dynamic => epoch.target_loss_rate,
-            TargetRule::First => first,
+            TargetRule::First => epoch.promised_loss_rate,
         };
         let Some(loss) = epoch.loss_rate(self.marks_count) else { return };
         if loss <= target {
@@ -96,6 +94,7 @@ mod tests {
             packet: 1250,
             rtt: Span::from_ms(1),
             initial_packets: 50,
+            slack_start: None,
         }
     }
 
@@ -106,6 +105,7 @@ mod tests {
             marked: 0,
             silent: false,
             target_loss_rate,
+            promised_loss_rate: 0.1,
             active_senders: 1,
             smoothed_rtt: Span::from_ms(1),
             packet: 1250,
@@ -125,6 +125,15 @@ mod tests {
         }
         assert_eq!(slack.rate(), Rate::from_mbps(10), "one packet of 1250 bytes per ms");
         assert_eq!(slack.reason(), Reason::Minimum);
+    }
+
+    #[test]
+    fn starts_where_it_was_told_to_but_not_above_the_line() {
+        for (asked, given) in [(200, 200), (5000, 1000)] {
+            let start = Start { slack_start: Some(Rate::from_mbps(asked)), ..start() };
+            let slack = Slack::new(&start, 1.0 / 16.0, false, TargetRule::Dynamic);
+            assert_eq!(slack.rate(), Rate::from_mbps(given));
+        }
     }
 
     #[test]
