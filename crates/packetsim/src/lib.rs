@@ -4,10 +4,13 @@
 //! compared with. A [`Driver`] says which [`Flow`]s start when.
 #![forbid(unsafe_code)]
 
+mod chance;
 mod flow;
 mod packet;
+pub mod sizes;
 mod stack;
 
+pub use chance::Chance;
 pub use flow::{Done, Driver, Flow, FlowId, HostId, Messages};
 pub use packet::{Flags, Packet};
 pub use stack::{Context, Stack, Tally};
