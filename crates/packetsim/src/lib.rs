@@ -9,6 +9,7 @@ mod flow;
 mod packet;
 pub mod sizes;
 mod stack;
+pub mod workload;
 
 pub use chance::Chance;
 pub use flow::{Done, Driver, Flow, FlowId, HostId, Messages};
