@@ -3,6 +3,8 @@
 use rand_core::Rng;
 use rand_pcg::Pcg64;
 
+use crate::random::mix;
+
 /// A random stream of its own for one consumer.
 ///
 /// Consumers with different labels or indices draw independent numbers, so adding one does not shift
@@ -79,14 +81,6 @@ pub(crate) fn exp(x: f64) -> f64 {
     let rest = x - halves * std::f64::consts::LN_2;
     let series = (1..20).rev().fold(1.0, |sum, k| 1.0 + sum * rest / f64::from(k));
     series * f64::from_bits(((halves as i64 + 1023) as u64) << 52)
-}
-
-/// One step of SplitMix64: every output bit depends on every input bit.
-pub(crate) fn mix(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 fn fnv1a(bytes: &[u8]) -> u64 {

@@ -5,13 +5,29 @@
 #![forbid(unsafe_code)]
 
 mod chance;
+mod fault;
 mod flow;
+mod kernel;
 mod packet;
+mod port;
+mod random;
+mod series;
+mod setup;
+mod simulation;
 pub mod sizes;
 mod stack;
+pub mod stacks;
+mod trace;
 pub mod workload;
 
 pub use chance::Chance;
+pub use fault::{Fault, On, Trouble};
 pub use flow::{Done, Driver, Flow, FlowId, HostId, Messages};
-pub use packet::{Flags, Packet};
+pub use packet::{CONTROL, Flags, HEADER, MTU, PAYLOAD, Packet};
+pub use series::{LinkSeries, Sample, Series, SeriesSetup};
+pub use setup::{
+    Discipline, NicSetup, PortSetup, QUEUES, QueueSetup, Routing, Setup, SetupError, packet_sizes,
+};
+pub use simulation::{Drops, Limits, Outcome, Simulation, Stopped, ideal_time, ideal_time_on};
 pub use stack::{Context, Stack, Tally};
+pub use trace::{DropReason, JsonLines, Observer, Pcap, TraceEvent};

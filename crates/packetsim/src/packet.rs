@@ -4,6 +4,16 @@ use laxity_interface::{Ecn, Time};
 
 use crate::flow::{FlowId, HostId};
 
+/// Headers of a packet with payload: Ethernet 18, IP 20, TCP 20 bytes. Preamble and gap between
+/// frames are not counted.
+pub const HEADER: u32 = 58;
+/// Payload that fits one packet of 1500 bytes of IP.
+pub const PAYLOAD: u32 = 1460;
+/// The largest packet on the wire.
+pub const MTU: u32 = HEADER + PAYLOAD;
+/// A packet without payload, and what is left of one that was cut to its header.
+pub const CONTROL: u32 = 64;
+
 /// One packet. Switches look at [`size`](Self::size), [`class`](Self::class), [`ecn`](Self::ecn),
 /// [`flags`](Self::flags), [`rank`](Self::rank) and [`hash`](Self::hash); what the other fields mean
 /// is up to the stack that wrote them.
@@ -60,6 +70,11 @@ impl Flags {
     #[must_use]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// As a number.
+    pub const fn bits(self) -> u8 {
+        self.0
     }
 
     /// Both.

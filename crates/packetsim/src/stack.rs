@@ -100,3 +100,12 @@ pub struct Tally {
     /// Times that a timeout of last resort ran out.
     pub timeouts: u64,
 }
+
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.data_packets += other.data_packets;
+        self.again += other.again;
+        self.control_packets += other.control_packets;
+        self.timeouts += other.timeouts;
+    }
+}

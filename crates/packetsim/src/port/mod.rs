@@ -1,0 +1,176 @@
+//! Output ports: what waits, who leaves next, who is lost.
+
+mod admit;
+mod ranked;
+
+use laxity_interface::{Bytes, Rate};
+
+use self::ranked::Ranked;
+use crate::{
+    kernel::{Handle, List, Pool},
+    packet::Packet,
+    setup::{Discipline, PortSetup, QUEUES},
+};
+
+pub(crate) use admit::{Admission, Limits, Loss};
+
+/// What waits in one queue.
+#[derive(Debug, Clone, Copy, Default)]
+struct Queue {
+    list: List,
+    bytes: u32,
+    packets: u32,
+}
+
+/// The queues of an output port and the line behind them.
+#[derive(Debug)]
+pub(crate) struct Port {
+    /// When the line has sent the last packet that it was given.
+    pub(crate) free_at: u64,
+    /// Whether an event waits for that time.
+    pub(crate) pending: bool,
+    /// Which queues hold packets, one bit each.
+    filled: u8,
+    /// Packets in all queues.
+    packets: u32,
+    /// Bytes in all queues.
+    bytes: u64,
+    pace: Pace,
+    queues: [Queue; QUEUES],
+    ranked: Option<Box<Ranked>>,
+}
+
+/// How long bytes take on a line.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    /// Picoseconds per byte where that is a whole number, else 0.
+    per_byte: u64,
+    rate: Rate,
+}
+
+impl Pace {
+    fn new(rate: Rate) -> Self {
+        const BYTE: u64 = 8_000_000_000_000;
+        let exact = BYTE.is_multiple_of(rate.as_bps());
+        Self { per_byte: if exact { BYTE / rate.as_bps() } else { 0 }, rate }
+    }
+
+    #[inline]
+    fn time_for(self, bytes: u32) -> u64 {
+        match self.per_byte {
+            0 => self.rate.time_for(Bytes::new(u64::from(bytes))).as_ps(),
+            per_byte => u64::from(bytes) * per_byte,
+        }
+    }
+}
+
+impl Port {
+    pub(crate) fn new(rate: Rate, discipline: Discipline) -> Self {
+        let ranked = match discipline {
+            Discipline::Strict => None,
+            Discipline::Ranked => Some(Box::default()),
+        };
+        Self {
+            free_at: 0,
+            pending: false,
+            filled: 0,
+            packets: 0,
+            bytes: 0,
+            pace: Pace::new(rate),
+            queues: Default::default(),
+            ranked,
+        }
+    }
+
+    /// How long a packet of this size is on the line.
+    #[inline]
+    pub(crate) fn time_for(&self, bytes: u32) -> u64 {
+        self.pace.time_for(bytes)
+    }
+
+    /// Packets that wait.
+    #[inline]
+    pub(crate) fn packets(&self) -> u32 {
+        self.packets
+    }
+
+    /// Bytes that wait.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Bytes that wait in one queue.
+    pub(crate) fn queue_bytes(&self, queue: usize) -> u64 {
+        match &self.ranked {
+            None => u64::from(self.queues[queue].bytes),
+            Some(_) => [self.bytes, 0][usize::from(queue > 0)],
+        }
+    }
+
+    /// Puts a packet into its queue, whatever the limits say.
+    #[inline]
+    pub(crate) fn push(&mut self, pool: &mut Pool, handle: Handle) {
+        let packet = pool.get(handle);
+        let (class, size) = (class_of(packet), packet.size);
+        self.packets += 1;
+        self.bytes += u64::from(size);
+        match &mut self.ranked {
+            None => {
+                let queue = &mut self.queues[class];
+                queue.bytes += size;
+                queue.packets += 1;
+                pool.push(&mut queue.list, handle);
+                self.filled |= 1 << class;
+            }
+            Some(ranked) => ranked.push(packet, handle),
+        }
+    }
+
+    /// The packet that leaves next.
+    #[inline]
+    pub(crate) fn pop(&mut self, pool: &Pool) -> Option<Handle> {
+        let handle = match &mut self.ranked {
+            None => {
+                if self.filled == 0 {
+                    return None;
+                }
+                let class = self.filled.trailing_zeros() as usize;
+                let queue = &mut self.queues[class];
+                let handle = pool.pop(&mut queue.list).expect("a filled queue");
+                queue.packets -= 1;
+                queue.bytes -= pool.get(handle).size;
+                if queue.packets == 0 {
+                    self.filled &= !(1 << class);
+                }
+                handle
+            }
+            Some(ranked) => ranked.pop()?,
+        };
+        self.packets -= 1;
+        self.bytes -= u64::from(pool.get(handle).size);
+        Some(handle)
+    }
+
+    /// Room for one more packet under the limits? Applies marks, trimming and pushing out.
+    /// Whoever is lost is named by the answer; the packet itself is queued if it was taken.
+    #[inline]
+    pub(crate) fn offer(&mut self, limits: &Limits, pool: &mut Pool, handle: Handle) -> Admission {
+        match self.ranked {
+            None => admit::strict(self, limits, pool, handle),
+            Some(_) => admit::ranked(self, limits, pool, handle),
+        }
+    }
+}
+
+/// The queue of a packet.
+#[inline]
+fn class_of(packet: &Packet) -> usize {
+    usize::from(packet.class).min(QUEUES - 1)
+}
+
+impl Limits {
+    /// Limits in the form that the hot path compares with.
+    pub(crate) fn new(setup: &PortSetup) -> Self {
+        Self { buffer: setup.buffer.get(), queues: setup.queues.map(|queue| (&queue).into()) }
+    }
+}

@@ -1,0 +1,234 @@
+//! Lines, ports and the packets in them: everything between hosts.
+
+use laxity_interface::Time;
+use laxity_topology::{LinkId, NodeId, Routes, Topology};
+
+use super::outcome::Drops;
+use crate::{
+    fault::{Rules, Verdict},
+    kernel::{Class, Handle, Heap, List, NONE, Pool},
+    port::{Limits, Loss, Port},
+    random::mix,
+    setup::Routing,
+    trace::{DropReason, Observer, TraceEvent, TraceHash},
+};
+
+/// Who watches, if anybody does.
+pub(super) type Watch<'a> = Option<&'a mut dyn Observer>;
+
+/// Not a host.
+pub(super) const NO_HOST: u32 = u32::MAX;
+
+/// One directed link with the port before it. Packets on a link arrive in the order in which they
+/// left, so only the first of them has an event.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) port: Port,
+    /// Packets on the link, first to arrive first.
+    wire: List,
+    delay: u64,
+    /// The node at its end.
+    pub(super) to: NodeId,
+    /// The host at its end, or none.
+    pub(super) to_host: u32,
+    /// The host whose interface this is, or none.
+    pub(super) from_host: u32,
+    /// Whether rules judge its packets.
+    judged: bool,
+    /// Bytes that left.
+    pub(super) sent: u64,
+}
+
+/// Everything between hosts.
+#[derive(Debug)]
+pub(super) struct Network {
+    pub(super) now: u64,
+    pub(super) heap: Heap,
+    pub(super) pool: Pool,
+    pub(super) lines: Vec<Line>,
+    pub(super) topology: Topology,
+    pub(super) routes: Routes,
+    pub(super) routing: Routing,
+    pub(super) limits: Limits,
+    /// Rules of each link; empty where no fault is on any.
+    pub(super) rules: Vec<Rules>,
+    pub(super) spray: u64,
+    pub(super) hash: TraceHash,
+    pub(super) hops: u64,
+    pub(super) sent: u64,
+    pub(super) delivered: u64,
+    pub(super) drops: Drops,
+    pub(super) marks: u64,
+    pub(super) trimmed: u64,
+}
+
+impl Line {
+    pub(super) fn new(topology: &Topology, id: LinkId, port: Port, judged: bool) -> Self {
+        let link = topology.link(id);
+        let host = |node| topology.host_index(node).map_or(NO_HOST, |index| index as u32);
+        Self {
+            port,
+            wire: List::default(),
+            delay: link.delay.as_ps(),
+            to: link.to,
+            to_host: host(link.to),
+            from_host: host(link.from),
+            judged,
+            sent: 0,
+        }
+    }
+}
+
+impl Network {
+    /// The time.
+    pub(super) fn time(&self) -> Time {
+        Time::from_ps(self.now)
+    }
+
+    /// The first packet on a link has arrived: takes it off. The event of the next replaces its own.
+    #[inline]
+    pub(super) fn take_arrived(&mut self, at: u32) -> Handle {
+        let line = &mut self.lines[at as usize];
+        let handle = self.pool.pop(&mut line.wire).expect("a packet on the link");
+        match line.wire.head {
+            NONE => self.heap.pop(),
+            next => self.heap.replace(self.pool.arrives(next), Class::Arrive, at),
+        }
+        handle
+    }
+
+    /// Sends a packet on from a switch, or from its host's interface.
+    #[inline]
+    pub(super) fn forward(&mut self, node: NodeId, handle: Handle, watch: &mut Watch<'_>) {
+        let packet = self.pool.get(handle);
+        let hash = match self.routing {
+            Routing::Ecmp => u64::from(packet.hash),
+            Routing::Spray => {
+                self.spray = self.spray.wrapping_add(1);
+                mix(self.spray)
+            }
+        };
+        match self.routes.next_hop(node, packet.to.index(), hash) {
+            Some(link) => self.offer(link.0, handle, watch),
+            None => self.lose(None, handle, DropReason::NoRoute, watch),
+        }
+    }
+
+    /// A packet comes to a port: it leaves at once if the line is free, else it waits or is lost.
+    #[inline]
+    fn offer(&mut self, at: u32, handle: Handle, watch: &mut Watch<'_>) {
+        let line = &mut self.lines[at as usize];
+        if line.port.free_at <= self.now && line.port.packets() == 0 {
+            return self.transmit(at, handle, watch);
+        }
+        if line.from_host != NO_HOST {
+            line.port.push(&mut self.pool, handle);
+        } else {
+            let admission = line.port.offer(&self.limits, &mut self.pool, handle);
+            if admission.marked {
+                self.marks += 1;
+                if let Some(observer) = watch {
+                    let (link, packet) = (LinkId(at), self.pool.get(handle));
+                    observer
+                        .on_event(Time::from_ps(self.now), &TraceEvent::Marked { link, packet });
+                }
+            }
+            if admission.trimmed {
+                self.trimmed += 1;
+                if let Some(observer) = watch {
+                    let (link, packet) = (LinkId(at), self.pool.get(handle));
+                    observer
+                        .on_event(Time::from_ps(self.now), &TraceEvent::Trimmed { link, packet });
+                }
+            }
+            if let Some(loss) = admission.lost {
+                let why = match loss {
+                    Loss::Full => DropReason::Full,
+                    Loss::Early => DropReason::Early,
+                };
+                return self.lose(Some(LinkId(at)), handle, why, watch);
+            }
+            let mut gone = admission.pushed_out;
+            while let Some(handle) = self.pool.pop(&mut gone) {
+                self.lose(Some(LinkId(at)), handle, DropReason::PushedOut, watch);
+            }
+        }
+        let port = &mut self.lines[at as usize].port;
+        if !port.pending {
+            port.pending = true;
+            self.heap.push(port.free_at, Class::Free, at);
+        }
+    }
+
+    /// A line is free and packets wait: the next one leaves. The event was taken off or renewed.
+    #[inline]
+    pub(super) fn free(&mut self, at: u32, watch: &mut Watch<'_>) {
+        let port = &mut self.lines[at as usize].port;
+        let handle = port.pop(&self.pool).expect("a packet that waits");
+        let more = port.packets() > 0;
+        port.pending = more;
+        if more {
+            let free_at = self.now + port.time_for(self.pool.get(handle).size);
+            self.heap.replace(free_at, Class::Free, at);
+        } else {
+            self.heap.pop();
+        }
+        self.transmit(at, handle, watch);
+    }
+
+    /// Puts a packet on its line now.
+    #[inline]
+    fn transmit(&mut self, at: u32, handle: Handle, watch: &mut Watch<'_>) {
+        let line = &mut self.lines[at as usize];
+        let packet = self.pool.get(handle);
+        let size = packet.size;
+        let free_at = self.now + line.port.time_for(size);
+        line.port.free_at = free_at;
+        line.sent += u64::from(size);
+        self.hops += 1;
+        self.hash.add(self.now ^ u64::from(at) << 48);
+        self.hash.add(
+            packet.sequence ^ u64::from(packet.flow.0) << 32 ^ u64::from(packet.ecn as u8) << 60,
+        );
+        if let Some(observer) = watch {
+            let sent = TraceEvent::Sent { link: LinkId(at), packet };
+            observer.on_event(Time::from_ps(self.now), &sent);
+        }
+        let arrives = free_at + line.delay;
+        if line.judged {
+            match self.rules[at as usize].judge() {
+                Verdict::Pass => {}
+                Verdict::Drop => {
+                    return self.lose(Some(LinkId(at)), handle, DropReason::Fault, watch);
+                }
+                Verdict::Late(extra) => {
+                    self.pool.set_arrives(handle, u64::from(at));
+                    return self.heap.push(arrives + extra.as_ps(), Class::Late, handle);
+                }
+            }
+        }
+        self.pool.set_arrives(handle, arrives);
+        if line.wire.head == NONE {
+            self.heap.push(arrives, Class::Arrive, at);
+        }
+        self.pool.push(&mut line.wire, handle);
+    }
+
+    /// A packet is lost.
+    fn lose(
+        &mut self,
+        link: Option<LinkId>,
+        handle: Handle,
+        why: DropReason,
+        watch: &mut Watch<'_>,
+    ) {
+        let packet = self.pool.take(handle);
+        self.drops.count(why);
+        self.hash.add(self.now ^ (why as u64) << 56);
+        self.hash.add(packet.sequence ^ u64::from(packet.flow.0) << 32);
+        if let Some(observer) = watch {
+            let dropped = TraceEvent::Dropped { link, why, packet: &packet };
+            observer.on_event(Time::from_ps(self.now), &dropped);
+        }
+    }
+}

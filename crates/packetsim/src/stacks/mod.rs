@@ -1,0 +1,3 @@
+//! Transports for simulated hosts.
+
+pub mod dctcp;
