@@ -11,10 +11,13 @@ mod kernel;
 mod packet;
 mod port;
 mod random;
+mod schedule;
+mod scheme;
 mod series;
 mod setup;
 mod simulation;
 pub mod sizes;
+pub mod speed;
 mod stack;
 pub mod stacks;
 mod trace;
@@ -24,6 +27,8 @@ pub use chance::Chance;
 pub use fault::{Fault, On, Trouble};
 pub use flow::{Done, Driver, Flow, FlowId, HostId, Messages};
 pub use packet::{CONTROL, Flags, HEADER, MTU, PAYLOAD, Packet};
+pub use schedule::Schedule;
+pub use scheme::{PortBase, Scheme, Tcp, UnknownScheme, World};
 pub use series::{LinkSeries, Sample, Series, SeriesSetup};
 pub use setup::{
     Discipline, NicSetup, PortSetup, QUEUES, QueueSetup, Routing, Setup, SetupError, packet_sizes,

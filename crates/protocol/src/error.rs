@@ -185,6 +185,17 @@ pub enum ConnectError {
         /// The limit.
         limit: usize,
     },
+    /// A connection cannot be presumed.
+    #[error(
+        "no connection with {peer} can be presumed: {}",
+        if *taken { "its id is taken" } else { "this endpoint has keys" }
+    )]
+    Presumed {
+        /// Who.
+        peer: SocketAddr,
+        /// Its id is taken; else the endpoint has keys.
+        taken: bool,
+    },
 }
 
 /// Why a connection ended.

@@ -76,7 +76,7 @@ pub mod wire;
 pub use config::{BASE_DATAGRAM, ClassRule, Config, Keys, MIN_DATAGRAM};
 pub use control::{ControllerKind, Reason};
 pub use crypto::{Key, KeyError};
-pub use endpoint::{Endpoint, LaneInfo, PeerInfo};
+pub use endpoint::{Endpoint, LaneInfo, PeerInfo, Presumed};
 pub use error::{ConnectError, Gone, JobError, Progress, ResetCode};
 pub use event::Event;
 pub use ids::{JobId, PeerId, RecvId, SendId};

@@ -94,11 +94,6 @@ impl Port {
         self.packets
     }
 
-    /// Bytes that wait.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
     /// Bytes that wait in one queue.
     pub(crate) fn queue_bytes(&self, queue: usize) -> u64 {
         match &self.ranked {

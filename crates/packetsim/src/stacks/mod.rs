@@ -1,3 +1,12 @@
 //! Transports for simulated hosts.
 
+mod common;
+
+pub mod aeolus;
+pub mod approx;
+pub mod bounded;
 pub mod dctcp;
+pub mod laxity;
+pub mod ndp;
+pub mod pfabric;
+pub mod udp;

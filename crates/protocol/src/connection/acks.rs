@@ -6,7 +6,7 @@ use super::{Connection, Shared, lane::EpochView};
 use crate::{
     config::ClassRule,
     path::{Content, Control, Sent, Verdict},
-    slack::{Class, LaneKind, target_loss_rate},
+    slack::{Class, LaneKind, promised_loss_rate, target_loss_rate},
     wire::Ack,
 };
 
@@ -148,8 +148,10 @@ impl Connection {
             let own = self.lanes[at].acked_packets();
             // The receiver counts marks per connection: share them out by packets.
             let marked = if acked == 0 { 0 } else { (marks * own).div_ceil(acked) };
+            let (target_loss_rate, promised_loss_rate) = self.lane_targets(self.lanes[at].kind);
             let view = EpochView {
-                target_loss_rate: self.lane_target(self.lanes[at].kind),
+                target_loss_rate,
+                promised_loss_rate,
                 active_senders: self.peer_senders,
                 packet: self.open.as_ref().map_or(1, |open| open.max_datagram as u64),
             };
@@ -167,12 +169,12 @@ impl Connection {
         }
     }
 
-    fn lane_target(&self, kind: LaneKind) -> f64 {
+    /// What a lane's jobs may lose now, and what they could when they began.
+    fn lane_targets(&self, kind: LaneKind) -> (f64, f64) {
+        let budgets = || self.sends.values().flat_map(|job| job.slack_budgets());
         match kind {
-            LaneKind::Exact => 0.0,
-            LaneKind::Slack => {
-                target_loss_rate(self.sends.values().flat_map(|job| job.slack_budgets()))
-            }
+            LaneKind::Exact => (0.0, 0.0),
+            LaneKind::Slack => (target_loss_rate(budgets()), promised_loss_rate(budgets())),
         }
     }
 

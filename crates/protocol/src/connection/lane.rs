@@ -52,6 +52,7 @@ struct Gathered {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EpochView {
     pub(crate) target_loss_rate: f64,
+    pub(crate) promised_loss_rate: f64,
     pub(crate) active_senders: u64,
     pub(crate) packet: u64,
 }
@@ -171,6 +172,7 @@ impl Lane {
                 marked: counts.marked,
                 silent,
                 target_loss_rate: view.target_loss_rate,
+                promised_loss_rate: view.promised_loss_rate,
                 active_senders: view.active_senders,
                 smoothed_rtt: rtt,
                 packet: view.packet,

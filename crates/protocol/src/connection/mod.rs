@@ -208,11 +208,16 @@ impl Connection {
 
     /// The server proved that it has the key; now it waits for the client's first packet.
     pub(crate) fn greet(&mut self, now: Time, shared: &mut Shared) {
+        self.trust(now, shared);
+        self.queue(Control::Ping);
+    }
+
+    /// The other side is there and has the keys.
+    pub(crate) fn trust(&mut self, now: Time, shared: &mut Shared) {
         if let Some(open) = &mut self.open {
             open.confirmed = true;
         }
         self.confirm(now, shared);
-        self.queue(Control::Ping);
     }
 
     /// Starts the lanes anew with what is known of the path now.

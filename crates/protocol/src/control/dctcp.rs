@@ -126,6 +126,7 @@ mod tests {
             marked: 0,
             silent: false,
             target_loss_rate: 0.0,
+            promised_loss_rate: 0.0,
             active_senders: 1,
             smoothed_rtt: Span::from_ms(1),
             packet: 1000,

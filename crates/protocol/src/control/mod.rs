@@ -58,6 +58,8 @@ pub struct Epoch {
     pub silent: bool,
     /// What the lane's jobs can still afford to lose (equation 1).
     pub target_loss_rate: f64,
+    /// What the jobs under way could lose when they began: 1 − d.
+    pub promised_loss_rate: f64,
     /// How many senders the receiver hears, this one included.
     pub active_senders: u64,
     /// Smoothed round-trip time.

@@ -9,7 +9,7 @@ use super::{AckSample, Controller, Epoch, Reason, Start, per_rtt};
 pub enum TargetRule {
     /// Equation 1, anew each epoch.
     Dynamic,
-    /// What it was in the first epoch (1 − d), for ever.
+    /// What it was when the jobs began (1 − d), for ever.
     First,
 }
 
@@ -21,7 +21,6 @@ pub struct Slack {
     reaction: f64,
     marks_count: bool,
     rule: TargetRule,
-    first_target: Option<f64>,
     reason: Reason,
 }
 
@@ -39,7 +38,6 @@ impl Slack {
             reaction,
             marks_count,
             rule,
-            first_target: None,
             reason: Reason::Start,
         }
     }
@@ -51,10 +49,9 @@ impl Controller for Slack {
     fn on_loss(&mut self, _: Time, _: u64, _: u64) {}
 
     fn on_epoch(&mut self, _: Time, epoch: &Epoch) {
-        let first = *self.first_target.get_or_insert(epoch.target_loss_rate);
         let target = match self.rule {
             TargetRule::Dynamic => epoch.target_loss_rate,
-            TargetRule::First => first,
+            TargetRule::First => epoch.promised_loss_rate,
         };
         let Some(loss) = epoch.loss_rate(self.marks_count) else { return };
         if loss <= target {
@@ -106,6 +103,7 @@ mod tests {
             marked: 0,
             silent: false,
             target_loss_rate,
+            promised_loss_rate: 0.1,
             active_senders: 1,
             smoothed_rtt: Span::from_ms(1),
             packet: 1250,

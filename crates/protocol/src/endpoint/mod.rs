@@ -2,6 +2,7 @@
 
 mod accept;
 mod commands;
+mod presume;
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -13,6 +14,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
 pub use commands::{LaneInfo, PeerInfo};
+pub use presume::Presumed;
 
 use crate::{
     config::Config,

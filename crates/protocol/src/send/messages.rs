@@ -123,10 +123,10 @@ impl MessagePool {
         budgets: &mut [Budget],
     ) -> Option<u32> {
         for group in 0..self.ids.len() {
-            if self.lanes[group] != lane {
+            if self.lanes[group] != lane || !self.repairs_now(lane) {
                 continue;
             }
-            while budgets[group].needed(expected[group]) > 0 {
+            while self.wants_repair(group, expected, budgets) {
                 let Some((_, number)) = self.damaged[group].pop_first() else { break };
                 budgets[group].damaged -= 1;
                 self.revive(number);
@@ -174,8 +174,21 @@ impl MessagePool {
     pub(crate) fn has(&self, lane: LaneKind, expected: &[u64], budgets: &[Budget]) -> bool {
         self.has_fresh(lane)
             || (0..self.ids.len()).any(|group| {
-                self.lanes[group] == lane && budgets[group].needed(expected[group]) > 0
+                self.lanes[group] == lane && self.wants_repair(group, expected, budgets)
             })
+    }
+
+    /// Whether damaged messages may be repaired at this point of the job.
+    fn repairs_now(&self, lane: LaneKind) -> bool {
+        self.order != MessageOrder::LostLast || !self.has_fresh(lane)
+    }
+
+    /// Whether a damaged message of a group has to be repaired.
+    fn wants_repair(&self, group: usize, expected: &[u64], budgets: &[Budget]) -> bool {
+        match self.order {
+            MessageOrder::LostLast => budgets[group].damaged > 0,
+            _ => budgets[group].needed(expected[group]) > 0,
+        }
     }
 
     pub(crate) fn has_fresh(&self, lane: LaneKind) -> bool {
@@ -365,6 +378,19 @@ mod tests {
         pool.acked(0, &mut budgets);
         pool.acked(1, &mut budgets);
         assert_eq!((budgets[0].acked, budgets[0].damaged), (1, 1));
+    }
+
+    #[test]
+    fn lost_last_repairs_everything_but_only_after_the_first_pass() {
+        let (mut pool, mut budgets) = pool(&[100, 100, 100], 1);
+        pool.order = MessageOrder::LostLast;
+        assert_eq!(take(&mut pool, &mut budgets), Some((0, 0)));
+        assert_eq!(take(&mut pool, &mut budgets), Some((1, 0)));
+        pool.lost(0, &mut budgets);
+        assert_eq!(take(&mut pool, &mut budgets), Some((2, 0)), "the first pass goes on");
+        assert_eq!(take(&mut pool, &mut budgets), Some((0, 0)), "though the budget covers it");
+        assert_eq!(take(&mut pool, &mut budgets), None);
+        assert!(!pool.has(LaneKind::Slack, CALM, &budgets));
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub enum MessageOrder {
     FewestRemaining,
     /// As handed in, for messages that depend on each other.
     Given,
+    /// As handed in; once all have been sent everything that got lost, until the receiver says that
+    /// it has enough (the papers' ATP_Base and ATP_RC).
+    LostLast,
 }
 
 /// What is sent.

@@ -45,6 +45,13 @@ pub(crate) fn target_loss_rate<'a>(budgets: impl IntoIterator<Item = &'a Budget>
     if not_home == 0 { 0.0 } else { (may_lose as f64 / not_home as f64).clamp(0.0, 1.0) }
 }
 
+/// The same at the beginning, for ever: 1 − d (the paper's strawman).
+pub(crate) fn promised_loss_rate<'a>(budgets: impl IntoIterator<Item = &'a Budget>) -> f64 {
+    let sum = |sum: (u64, u64), budget: &Budget| (sum.0 + budget.allowed(), sum.1 + budget.total);
+    let (allowed, total) = budgets.into_iter().fold((0, 0), sum);
+    if total == 0 { 0.0 } else { allowed as f64 / total as f64 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,6 +68,8 @@ mod tests {
         assert_eq!(target_loss_rate([&budget]), 0.0, "never negative");
         budget.acked = 100;
         assert_eq!(target_loss_rate([&budget]), 0.0);
+        assert_eq!(promised_loss_rate([&budget]), 0.1, "whatever became of it");
+        assert_eq!(promised_loss_rate([]), 0.0);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 mod budget;
 mod class;
 
-pub(crate) use budget::{Budget, target_loss_rate};
+pub(crate) use budget::{Budget, promised_loss_rate, target_loss_rate};
 pub use class::{Class, DscpMap};
 
 /// Payload travels in one of two lanes, each with its own rate.

@@ -1,0 +1,194 @@
+//! The simplified bounded-loss protocol of seed paper 001 (Xia et al., APNet 2019, §3.1).
+//!
+//! DCTCP's rate control with an initial window of ten packets. All data is sent once, in order; losses
+//! that three later packets reveal are repaired; losses that only a timer would reveal are not. No
+//! order, only the amount counts: a flow ends when the promised fraction of its bytes is there,
+//! whichever they are. (`Done::delivered` still counts whole messages.)
+//!
+//! The paper does not say what happens when too little arrives and nothing more is under way. Here the
+//! sender then waits [`LAST_RESORT`] and sends again what was not acknowledged, so that the promise is
+//! kept; these are counted as timeouts.
+
+mod window;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use laxity_interface::{Ecn, Span, Time};
+
+use self::window::Window;
+use crate::{
+    flow::FlowId,
+    packet::{CONTROL, Packet},
+    stack::{Context, Stack, Tally},
+    stacks::{
+        approx::Approx,
+        common::{Arrivals, Book, Cut, Timers, wire},
+    },
+};
+
+const DATA: u8 = 0;
+const ACK: u8 = 1;
+/// An acknowledgement of a packet that was marked.
+const MARKED: u8 = 2;
+const STOP: u8 = 3;
+
+/// Later packets that reveal a loss.
+const DISTANCE: u64 = 3;
+/// Silence after which a flow that has not enough is sent again: the least retransmission timeout of
+/// datacenter TCPs.
+pub const LAST_RESORT: Span = Span::from_ms(10);
+
+/// The protocol on one host.
+#[derive(Debug, Default)]
+pub struct Bounded {
+    sending: BTreeMap<FlowId, Sender>,
+    /// Flows that may send, in turns.
+    ready: VecDeque<FlowId>,
+    receiving: BTreeMap<FlowId, Receiver>,
+    finished: BTreeSet<FlowId>,
+    control: VecDeque<Packet>,
+    timers: Timers,
+    tally: Tally,
+}
+
+#[derive(Debug)]
+struct Sender {
+    cut: Cut,
+    book: Book,
+    window: Window,
+    next: u64,
+    queued: bool,
+}
+
+#[derive(Debug)]
+struct Receiver {
+    arrivals: Arrivals,
+    /// Bytes still missing.
+    missing: u64,
+}
+
+impl Sender {
+    fn can_send(&self) -> bool {
+        self.book.has_next() && self.book.out() < self.window.packets()
+    }
+}
+
+impl Bounded {
+    /// Nothing to set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn receive(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+        let id = packet.flow;
+        let mut kind = STOP;
+        if !self.finished.contains(&id) {
+            let receiver = self.receiving.entry(id).or_insert_with(|| {
+                let flow = cx.flow(id);
+                let missing = flow.min_delivery.of(flow.messages.total());
+                Receiver { arrivals: Arrivals::new(Cut::new(flow, Approx::Whole)), missing }
+            });
+            let sequence = packet.sequence as u32;
+            if receiver.arrivals.insert(sequence) {
+                let payload = u64::from(receiver.arrivals.cut().payload(sequence));
+                receiver.missing = receiver.missing.saturating_sub(payload);
+            }
+            if receiver.missing == 0 {
+                let (messages, bytes) = (receiver.arrivals.messages(), receiver.arrivals.bytes());
+                cx.finish(id, messages, bytes, false);
+                self.receiving.remove(&id);
+                self.finished.insert(id);
+            } else {
+                kind = if packet.ecn == Ecn::Ce { MARKED } else { ACK };
+            }
+        }
+        let mut answer = wire::backward(id, cx.flow(id), cx.now, CONTROL, kind);
+        (answer.sequence, answer.acknowledged) = (packet.sequence, packet.acknowledged);
+        self.tally.control_packets += 1;
+        self.control.push_back(answer);
+    }
+
+    fn look_at(&mut self, id: FlowId) {
+        let Some(sender) = self.sending.get_mut(&id) else { return };
+        if sender.can_send() && !std::mem::replace(&mut sender.queued, true) {
+            self.ready.push_back(id);
+        }
+    }
+}
+
+impl Stack for Bounded {
+    fn handle_start(&mut self, id: FlowId, cx: &mut Context<'_>) {
+        let cut = Cut::new(cx.flow(id), Approx::Whole);
+        let book = Book::new(cut.packets());
+        let sender = Sender { cut, book, window: Window::new(), next: 0, queued: false };
+        self.sending.insert(id, sender);
+        self.timers.set(id, Some(cx.now + LAST_RESORT));
+        self.look_at(id);
+    }
+
+    fn handle_packet(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        let id = packet.flow;
+        match packet.kind {
+            DATA => return self.receive(&packet, cx),
+            STOP => {
+                self.sending.remove(&id);
+                return self.timers.set(id, None);
+            }
+            _ => {}
+        }
+        let Some(sender) = self.sending.get_mut(&id) else { return };
+        if sender.book.acknowledge(packet.sequence as u32) {
+            let (marked, number) = (packet.kind == MARKED, packet.acknowledged);
+            sender.window.handle_ack(marked, number, sender.next);
+        }
+        if sender.book.hear(packet.acknowledged, DISTANCE) > 0 {
+            sender.window.handle_loss();
+        }
+        self.timers.set(id, Some(cx.now + LAST_RESORT));
+        self.look_at(id);
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Context<'_>) {
+        while let Some(id) = self.timers.pop(cx.now) {
+            let Some(sender) = self.sending.get_mut(&id) else { continue };
+            self.tally.timeouts += 1;
+            sender.book.lose_all();
+            sender.window.handle_silence();
+            self.timers.set(id, Some(cx.now + LAST_RESORT));
+            self.look_at(id);
+        }
+    }
+
+    fn poll_packet(&mut self, cx: &mut Context<'_>) -> Option<Packet> {
+        if let Some(packet) = self.control.pop_front() {
+            return Some(packet);
+        }
+        while let Some(id) = self.ready.pop_front() {
+            let Some(sender) = self.sending.get_mut(&id) else { continue };
+            sender.queued = false;
+            if !sender.can_send() {
+                continue;
+            }
+            let Some(departure) = sender.book.take() else { continue };
+            sender.next = departure.number + 1;
+            let size = wire::data_size(sender.cut.payload(departure.packet));
+            let mut packet = wire::forward(id, cx.flow(id), cx.now, size, DATA);
+            packet.sequence = u64::from(departure.packet);
+            packet.acknowledged = departure.number;
+            packet.ecn = Ecn::Ect0;
+            self.tally.data_packets += 1;
+            self.tally.again += u64::from(departure.again);
+            self.look_at(id);
+            return Some(packet);
+        }
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.timers.next()
+    }
+
+    fn tally(&self) -> Tally {
+        self.tally
+    }
+}

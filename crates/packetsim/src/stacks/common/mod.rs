@@ -1,0 +1,10 @@
+//! What the simulated transports have in common: packets, timers, books.
+
+mod book;
+mod cut;
+mod timers;
+pub(crate) mod wire;
+
+pub(crate) use book::{Book, Departure};
+pub(crate) use cut::{Arrivals, Cut};
+pub(crate) use timers::Timers;
