@@ -31,14 +31,8 @@ struct Options {
 }
 
 fn options() -> Result<Options, Box<dyn Error>> {
-    let mut found = Options {
-        jobs: 4000,
-        seeds: 3,
-        kb: None,
-        message: 1400,
-        case: None,
-        schemes: Vec::new(),
-    };
+    let mut found =
+        Options { jobs: 4000, seeds: 3, kb: None, message: 1400, case: None, schemes: Vec::new() };
     let mut args = env::args().skip(1);
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} needs a value"));
@@ -144,7 +138,8 @@ impl Figures {
         self.sent += outcome.tally.data_packets;
         self.again += outcome.tally.again;
         self.timeouts += outcome.tally.timeouts;
-        self.need += flows.iter().map(|(_, flow)| packet_sizes(promised(flow)).count() as u64).sum::<u64>();
+        self.need +=
+            flows.iter().map(|(_, flow)| packet_sizes(promised(flow)).count() as u64).sum::<u64>();
     }
 
     fn print(mut self, title: &str, scheme: Scheme) {
@@ -216,7 +211,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let wants = |case: &str| options.case.as_deref().is_none_or(|only| only == case);
     println!(
         "{:24} {:14} {:>9} {:>9} {:>8} {:>8} {:>6} {:>7} {:>5} {:>4} {:>4}",
-        "case", "scheme", "JCT us", "p99", "slowdown", "p99", "sent/", "drops", "RTOs", "shrt", "open"
+        "case",
+        "scheme",
+        "JCT us",
+        "p99",
+        "slowdown",
+        "p99",
+        "sent/",
+        "drops",
+        "RTOs",
+        "shrt",
+        "open"
     );
     for min in [0.5, 0.7, 0.9] {
         let fraction = Fraction::new(min)?;

@@ -184,7 +184,14 @@ impl Aeolus {
         }
     }
 
-    fn data(&mut self, id: FlowId, kind: u8, sequence: u32, again: bool, cx: &Context<'_>) -> Packet {
+    fn data(
+        &mut self,
+        id: FlowId,
+        kind: u8,
+        sequence: u32,
+        again: bool,
+        cx: &Context<'_>,
+    ) -> Packet {
         let payload = self.sending[&id].payload(sequence);
         let mut packet = wire::forward(id, cx.flow(id), cx.now, wire::data_size(payload), kind);
         packet.sequence = u64::from(sequence);

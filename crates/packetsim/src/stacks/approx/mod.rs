@@ -32,9 +32,7 @@ impl Approx {
             Self::Whole | Self::EarlySend => (0..count).collect(),
             Self::SampleSend => {
                 let (n, k) = (u64::from(count), u64::from(Self::EarlySend.required(flow)));
-                (0..count)
-                    .filter(|i| (u64::from(*i) + 1) * k / n > u64::from(*i) * k / n)
-                    .collect()
+                (0..count).filter(|i| (u64::from(*i) + 1) * k / n > u64::from(*i) * k / n).collect()
             }
         }
     }

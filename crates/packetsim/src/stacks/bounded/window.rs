@@ -43,8 +43,7 @@ impl Window {
         if marked {
             self.shrink(self.alpha / 2.0);
         } else if !self.cut {
-            self.packets +=
-                if self.packets < self.threshold { 1.0 } else { 1.0 / self.packets };
+            self.packets += if self.packets < self.threshold { 1.0 } else { 1.0 / self.packets };
         }
         if number >= self.round_ends {
             let share = f64::from(self.marked) / f64::from(self.acked);

@@ -1,10 +1,6 @@
 //! A flow as packets: which messages each of them carries a part of.
 
-use crate::{
-    flow::Flow,
-    packet::PAYLOAD,
-    stacks::approx::Approx,
-};
+use crate::{flow::Flow, packet::PAYLOAD, stacks::approx::Approx};
 
 /// A flow's messages, one behind the other as a byte stream, in packets of equal payload. Small
 /// messages share packets; a message is there when all packets that it touches are.

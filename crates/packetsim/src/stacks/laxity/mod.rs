@@ -18,8 +18,8 @@ use std::{
 
 use laxity_interface::{Finish, Time};
 use laxity_protocol::{
-    Batch, BodyRef, DeliveryReport, Endpoint, Event, Memory, Missing, Part, PeerId, Presumed, RecvId,
-    SendId, SendRequest, SendRequestError,
+    Batch, BodyRef, DeliveryReport, Endpoint, Event, Memory, Missing, Part, PeerId, Presumed,
+    RecvId, SendId, SendRequest, SendRequestError,
 };
 
 pub use self::settings::Form;
@@ -176,7 +176,9 @@ impl Laxity {
     fn fill(&mut self, cx: &Context<'_>) {
         let Some(endpoint) = &mut self.endpoint else { return };
         let pieces = endpoint.stats().pieces_sent;
-        let Some(transmit) = endpoint.poll_transmit(cx.now, &Zeros, &mut self.batch) else { return };
+        let Some(transmit) = endpoint.poll_transmit(cx.now, &Zeros, &mut self.batch) else {
+            return;
+        };
         let to = host(transmit.to);
         let carries = endpoint.stats().pieces_sent > pieces;
         let counter = if carries { &mut self.data_packets } else { &mut self.control_packets };

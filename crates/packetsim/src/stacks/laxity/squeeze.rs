@@ -25,7 +25,8 @@ pub(super) fn squeeze(batch: &Batch, transmit: &Transmit, mut out: impl FnMut(Sq
             Part::Head(range) => {
                 let mut rest = &batch.head[range.clone()];
                 while !rest.is_empty() {
-                    let (now, later) = rest.split_at(rest.len().min(transmit.segment - packet.length()));
+                    let (now, later) =
+                        rest.split_at(rest.len().min(transmit.segment - packet.length()));
                     packet.bytes.extend_from_slice(now);
                     rest = later;
                     if packet.length() == transmit.segment {
