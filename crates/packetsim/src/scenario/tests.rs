@@ -196,3 +196,25 @@ fn what_did_not_end_is_counted() {
     assert_eq!((ran.workloads[0].unfinished_flows, ran.workloads[0].unfinished_jobs), (7, 1));
     assert_eq!(ran.workloads[0].flow_s, None);
 }
+
+/// What ships as an example.
+const EXAMPLES: [(&str, &str); 7] = [
+    ("all-reduce", include_str!("../../../../examples/sim/all-reduce.toml")),
+    ("background", include_str!("../../../../examples/sim/background.toml")),
+    ("incast", include_str!("../../../../examples/sim/incast.toml")),
+    ("list", include_str!("../../../../examples/sim/list.toml")),
+    ("netapprox", include_str!("../../../../examples/sim/netapprox.toml")),
+    ("permutation", include_str!("../../../../examples/sim/permutation.toml")),
+    ("training", include_str!("../../../../examples/sim/training.toml")),
+];
+
+#[test]
+fn examples_are_scenarios_that_say_what_they_are_for() {
+    for (name, text) in EXAMPLES {
+        let scenario = Scenario::from_toml(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(scenario.name(), name);
+        assert!(scenario.about().is_some_and(|about| about.len() > 40), "{name}");
+        let dry = scenario.point(0).dry(scenario.seeds()[0]);
+        assert!(dry.workloads.iter().all(|workload| workload.flows > 0), "{name}");
+    }
+}

@@ -184,10 +184,12 @@ fn words(scenario: &Scenario, point: &Point, seed: u64, facts: &Facts) -> String
         point.limits.until.since(Time::ZERO).as_secs_f64() * 1e3
     );
     if let Some((name, load)) = &facts.busiest {
+        let end_ms = dry.end.as_ps() as f64 / 1e9;
         let _ = write!(
             text,
-            "Until then, the busiest link ({name}) would be used {:.1} % and more where flows meet on it\n",
-            load * 100.0
+            "The busiest link ({name}) has to carry {:.1} % of what it could until then; alone it takes {:.3} ms\n",
+            load * 100.0,
+            load * end_ms
         );
     }
     let _ = write!(
