@@ -22,6 +22,7 @@ fn help_texts() {
     insta::assert_snapshot!("help_lab_run", help(&["lab", "run", "--help"]));
     insta::assert_snapshot!("help_lab_exec", help(&["lab", "exec", "--help"]));
     insta::assert_snapshot!("help_plan", help(&["plan", "--help"]));
+    insta::assert_snapshot!("help_reproduce", help(&["reproduce", "--help"]));
 }
 
 #[test]

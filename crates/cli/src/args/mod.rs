@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 pub(crate) use network::{KeyArgs, NetworkArgs};
 
 use crate::commands::{
-    bench, completions, demo, doctor, keygen, lab, man, plan, recv, send, switch_config,
+    bench, completions, demo, doctor, keygen, lab, man, plan, recv, reproduce, send, switch_config,
 };
 
 /// Send data that may lose a stated part, and never more.
@@ -50,6 +50,7 @@ pub(crate) enum Command {
     Bench(bench::BenchArgs),
     SwitchConfig(switch_config::SwitchConfigArgs),
     Plan(plan::PlanArgs),
+    Reproduce(reproduce::ReproduceArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
