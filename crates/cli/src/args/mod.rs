@@ -7,7 +7,8 @@ use clap::{Parser, Subcommand};
 pub(crate) use network::{KeyArgs, NetworkArgs};
 
 use crate::commands::{
-    bench, completions, demo, doctor, keygen, lab, man, plan, recv, send, sim, switch_config,
+    bench, completions, demo, doctor, keygen, lab, man, plan, recv, reproduce, send, sim,
+    switch_config,
 };
 
 /// Send data that may lose a stated part, and never more.
@@ -51,6 +52,7 @@ pub(crate) enum Command {
     SwitchConfig(switch_config::SwitchConfigArgs),
     Plan(plan::PlanArgs),
     Sim(sim::SimArgs),
+    Reproduce(reproduce::ReproduceArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
