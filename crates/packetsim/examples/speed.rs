@@ -8,6 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let load = match std::env::args().nth(1).as_deref() {
         None | Some("small") => Load::SMALL,
         Some("large") => Load::LARGE,
+        Some("medium") => Load::ManyFlows { flows: 10_000 },
         Some(other) => return Err(format!("no load `{other}`: small or large").into()),
     };
     let start = Instant::now();

@@ -71,25 +71,21 @@ impl Heap {
         let mut at = 0;
         loop {
             let first = at * CHILDREN + 1;
-            let (mut least, mut least_order);
-            if let Some(children) = events.get(first..first + CHILDREN) {
+            let (least, least_order);
+            if let Some(&[a, b, c, d]) = events.get(first..first + CHILDREN) {
                 // Two pairs, then the winners: shorter chains than one after the other.
-                let [a, b, c, d] = [0, 1, 2, 3].map(|child: usize| children[child].order());
+                let [a, b, c, d] = [a.order(), b.order(), c.order(), d.order()];
                 let (left, left_order) = if b < a { (1, b) } else { (0, a) };
                 let (right, right_order) = if d < c { (3, d) } else { (2, c) };
                 (least, least_order) = match right_order < left_order {
                     true => (first + right, right_order),
                     false => (first + left, left_order),
                 };
-            } else if first < events.len() {
-                (least, least_order) = (first, events[first].order());
-                for (child, event) in events.iter().enumerate().skip(first + 1) {
-                    if event.order() < least_order {
-                        (least, least_order) = (child, event.order());
-                    }
-                }
             } else {
-                break;
+                let rest = events.iter().enumerate().skip(first);
+                let rest = rest.map(|(child, event)| (child, event.order()));
+                let Some(found) = rest.min_by_key(|(_, order)| *order) else { break };
+                (least, least_order) = found;
             }
             if order < least_order {
                 break;

@@ -71,46 +71,47 @@ pub(super) fn strict(
     pool: &mut Pool,
     handle: Handle,
 ) -> Admission {
-    let packet = pool.get_mut(handle);
-    let class = class_of(packet);
+    let label = pool.label(handle);
+    let class = class_of(label.class);
     let (queue, own) = (&port.queues[class], &limits.queues[class]);
     let waiting = u64::from(queue.bytes);
-    let mut admission = Admission::default();
-    if waiting > own.droppable && packet.flags.has(Flags::DROPPABLE) {
-        admission.lost = Some(Loss::Early);
-        return admission;
+    if waiting > own.droppable && label.flags.has(Flags::DROPPABLE) {
+        return Admission::lost(Loss::Early);
     }
-    let size = u64::from(packet.size);
-    let fits = waiting + size <= own.bytes
-        && queue.packets < own.packets
-        && port.bytes + size <= limits.buffer;
-    if fits {
-        if (waiting > own.mark_bytes || queue.packets > own.mark_packets) && packet.ecn.is_capable()
-        {
-            packet.ecn = packet.ecn.marked();
-            admission.marked = true;
+    let mut admission = Admission::default();
+    if port.fits(limits, class, label.size) {
+        if waiting > own.mark_bytes || queue.packets > own.mark_packets {
+            admission.marked = pool.mark(handle);
         }
-    } else if own.trim && packet.flags.has(Flags::TRIMMABLE) && packet.size > CONTROL {
-        let (first, headers) = (&port.queues[0], &limits.queues[0]);
-        let size = u64::from(CONTROL);
-        let fits = u64::from(first.bytes) + size <= headers.bytes
-            && first.packets < headers.packets
-            && port.bytes + size <= limits.buffer;
-        if !fits {
-            admission.lost = Some(Loss::Full);
-            return admission;
-        }
-        packet.size = CONTROL;
-        packet.class = 0;
-        packet.flags = packet.flags.with(Flags::TRIMMED);
-        packet.body = None;
+    } else if own.trim
+        && label.flags.has(Flags::TRIMMABLE)
+        && label.size > CONTROL
+        && port.fits(limits, 0, CONTROL)
+    {
+        pool.trim(handle);
         admission.trimmed = true;
     } else {
-        admission.lost = Some(Loss::Full);
-        return admission;
+        return Admission::lost(Loss::Full);
     }
     port.push(pool, handle);
     admission
+}
+
+impl Admission {
+    fn lost(loss: Loss) -> Self {
+        Self { lost: Some(loss), ..Self::default() }
+    }
+}
+
+impl Port {
+    /// Whether so many bytes fit into a queue and into the buffer.
+    #[inline]
+    fn fits(&self, limits: &Limits, class: usize, size: u32) -> bool {
+        let (queue, own) = (&self.queues[class], &limits.queues[class]);
+        u64::from(queue.bytes) + u64::from(size) <= own.bytes
+            && queue.packets < own.packets
+            && self.bytes + u64::from(size) <= limits.buffer
+    }
 }
 
 /// One queue by rank: whoever has the largest rank makes room.
@@ -122,11 +123,9 @@ pub(super) fn ranked(
 ) -> Admission {
     let own = &limits.queues[0];
     let (bytes, packets) = (port.bytes, port.packets);
-    let packet = pool.get_mut(handle);
-    let mut admission = Admission::default();
+    let packet = pool.get(handle);
     if bytes > own.droppable && packet.flags.has(Flags::DROPPABLE) {
-        admission.lost = Some(Loss::Early);
-        return admission;
+        return Admission::lost(Loss::Early);
     }
     let (rank, size) = (packet.rank, u64::from(packet.size));
     let room = limits.buffer.min(own.bytes);
@@ -135,22 +134,18 @@ pub(super) fn ranked(
     if full(bytes, packets) {
         let (worse, worse_bytes) = queue.worse_than(rank);
         if full(bytes - worse_bytes, packets - worse) {
-            admission.lost = Some(Loss::Full);
-            return admission;
+            return Admission::lost(Loss::Full);
         }
     }
-    let mut gone = List::default();
+    let mut admission = Admission::default();
     while full(port.bytes, port.packets) {
         let worst = queue.pop_worst().expect("a packet of a larger rank");
         port.packets -= 1;
-        port.bytes -= u64::from(pool.get(worst).size);
-        pool.push(&mut gone, worst);
+        port.bytes -= u64::from(pool.label(worst).size);
+        pool.push(&mut admission.pushed_out, worst);
     }
-    admission.pushed_out = gone;
-    let packet = pool.get_mut(handle);
-    if (bytes > own.mark_bytes || packets > own.mark_packets) && packet.ecn.is_capable() {
-        packet.ecn = packet.ecn.marked();
-        admission.marked = true;
+    if bytes > own.mark_bytes || packets > own.mark_packets {
+        admission.marked = pool.mark(handle);
     }
     port.push(pool, handle);
     admission

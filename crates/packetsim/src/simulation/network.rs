@@ -22,21 +22,28 @@ pub(super) const NO_HOST: u32 = u32::MAX;
 /// One directed link with the port before it. Packets on a link arrive in the order in which they
 /// left, so only the first of them has an event.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(super) struct Line {
-    pub(super) port: Port,
     /// Packets on the link, first to arrive first.
     wire: List,
     delay: u64,
-    /// The node at its end.
-    pub(super) to: NodeId,
-    /// The host at its end, or none.
-    pub(super) to_host: u32,
-    /// The host whose interface this is, or none.
-    pub(super) from_host: u32,
-    /// Whether rules judge its packets.
-    judged: bool,
     /// Bytes that left.
     pub(super) sent: u64,
+    /// The node at its end.
+    end: End,
+    /// The host whose interface this is, or none.
+    pub(super) from_host: u32,
+    pub(super) port: Port,
+    /// Whether rules judge its packets.
+    judged: bool,
+}
+
+/// The node at the end of a link in one word: a host by its position, or a switch by its number.
+#[derive(Debug, Clone, Copy)]
+struct End(u32);
+
+impl End {
+    const HOST: u32 = 1 << 31;
 }
 
 /// Everything between hosts.
@@ -66,15 +73,27 @@ impl Line {
     pub(super) fn new(topology: &Topology, id: LinkId, port: Port, judged: bool) -> Self {
         let link = topology.link(id);
         let host = |node| topology.host_index(node).map_or(NO_HOST, |index| index as u32);
+        let end = match topology.host_index(link.to) {
+            Some(index) => End(End::HOST | index as u32),
+            None => End(link.to.0),
+        };
         Self {
-            port,
             wire: List::default(),
             delay: link.delay.as_ps(),
-            to: link.to,
-            to_host: host(link.to),
-            from_host: host(link.from),
-            judged,
             sent: 0,
+            end,
+            from_host: host(link.from),
+            port,
+            judged,
+        }
+    }
+
+    /// The switch at its end, or the host.
+    #[inline]
+    pub(super) fn end(&self) -> Result<NodeId, usize> {
+        match self.end.0 & End::HOST {
+            0 => Ok(NodeId(self.end.0)),
+            _ => Err((self.end.0 & !End::HOST) as usize),
         }
     }
 }
@@ -100,15 +119,15 @@ impl Network {
     /// Sends a packet on from a switch, or from its host's interface.
     #[inline]
     pub(super) fn forward(&mut self, node: NodeId, handle: Handle, watch: &mut Watch<'_>) {
-        let packet = self.pool.get(handle);
+        let label = self.pool.label(handle);
         let hash = match self.routing {
-            Routing::Ecmp => u64::from(packet.hash),
+            Routing::Ecmp => u64::from(label.hash),
             Routing::Spray => {
                 self.spray = self.spray.wrapping_add(1);
                 mix(self.spray)
             }
         };
-        match self.routes.next_hop(node, packet.to.index(), hash) {
+        match self.routes.next_hop(node, usize::from(label.to), hash) {
             Some(link) => self.offer(link.0, handle, watch),
             None => self.lose(None, handle, DropReason::NoRoute, watch),
         }
@@ -168,7 +187,7 @@ impl Network {
         let more = port.packets() > 0;
         port.pending = more;
         if more {
-            let free_at = self.now + port.time_for(self.pool.get(handle).size);
+            let free_at = self.now + port.time_for(self.pool.label(handle).size);
             self.heap.replace(free_at, Class::Free, at);
         } else {
             self.heap.pop();
@@ -180,17 +199,15 @@ impl Network {
     #[inline]
     fn transmit(&mut self, at: u32, handle: Handle, watch: &mut Watch<'_>) {
         let line = &mut self.lines[at as usize];
-        let packet = self.pool.get(handle);
-        let size = packet.size;
-        let free_at = self.now + line.port.time_for(size);
+        let label = self.pool.label(handle);
+        let free_at = self.now + line.port.time_for(label.size);
         line.port.free_at = free_at;
-        line.sent += u64::from(size);
+        line.sent += u64::from(label.size);
         self.hops += 1;
         self.hash.add(self.now ^ u64::from(at) << 48);
-        self.hash.add(
-            packet.sequence ^ u64::from(packet.flow.0) << 32 ^ u64::from(packet.ecn as u8) << 60,
-        );
+        self.hash.add(label.identity);
         if let Some(observer) = watch {
+            let packet = self.pool.get(handle);
             let sent = TraceEvent::Sent { link: LinkId(at), packet };
             observer.on_event(Time::from_ps(self.now), &sent);
         }

@@ -87,15 +87,13 @@ impl<'a> Run<'a> {
     #[inline]
     fn enter(&mut self, at: u32, handle: Handle) {
         let sim = &mut *self.sim;
-        let line = &sim.net.lines[at as usize];
-        let index = line.to_host;
-        if index == NO_HOST {
-            let node = line.to;
-            return sim.net.forward(node, handle, &mut self.watch);
-        }
+        let index = match sim.net.lines[at as usize].end() {
+            Ok(switch) => return sim.net.forward(switch, handle, &mut self.watch),
+            Err(host) => host,
+        };
         let packet = sim.net.pool.take(handle);
         sim.net.delivered += 1;
-        let host = &mut sim.hosts[index as usize];
+        let host = &mut sim.hosts[index];
         if let Some(observer) = &mut self.watch {
             let delivered = TraceEvent::Delivered { host: host.id, packet: &packet };
             observer.on_event(sim.net.time(), &delivered);
