@@ -40,26 +40,37 @@ pub fn run_all<T: Send>(
     threads: usize,
     keep: impl Fn(&Task, Ran) -> T + Sync,
 ) -> Result<Vec<T>, SetupError> {
+    each(tasks, threads, |task| task.point.run(task.seed).map(|ran| keep(task, ran)))
+        .into_iter()
+        .collect()
+}
+
+/// Does something with each of some things on several threads; answers are in the order of the things.
+pub fn each<A: Sync, T: Send>(
+    things: &[A],
+    threads: usize,
+    act: impl Fn(&A) -> T + Sync,
+) -> Vec<T> {
     let next = AtomicUsize::new(0);
-    let kept = Mutex::new(tasks.iter().map(|_| None).collect::<Vec<_>>());
+    let kept = Mutex::new(things.iter().map(|_| None).collect::<Vec<_>>());
     thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, tasks.len().max(1)) {
+        for _ in 0..threads.clamp(1, things.len().max(1)) {
             scope.spawn(|| {
-                // Every run depends on nothing but its task, so who makes it does not matter.
-                while let Some((at, task)) = take(&next, tasks) {
-                    let ran = task.point.run(task.seed).map(|ran| keep(task, ran));
-                    kept.lock().expect("no run panics with the lock")[at] = Some(ran);
+                // Every answer depends on nothing but its thing, so who gives it does not matter.
+                while let Some((at, thing)) = take(&next, things) {
+                    let answer = act(thing);
+                    kept.lock().expect("nobody panics with the lock")[at] = Some(answer);
                 }
             });
         }
     });
-    let kept = kept.into_inner().expect("no run panics with the lock");
-    kept.into_iter().map(|ran| ran.expect("every task was taken")).collect()
+    let kept = kept.into_inner().expect("nobody panics with the lock");
+    kept.into_iter().map(|answer| answer.expect("everything was taken")).collect()
 }
 
-fn take<'a>(next: &AtomicUsize, tasks: &'a [Task]) -> Option<(usize, &'a Task)> {
+fn take<'a, A>(next: &AtomicUsize, things: &'a [A]) -> Option<(usize, &'a A)> {
     let at = next.fetch_add(1, Ordering::Relaxed);
-    tasks.get(at).map(|task| (at, task))
+    things.get(at).map(|thing| (at, thing))
 }
 
 #[cfg(test)]

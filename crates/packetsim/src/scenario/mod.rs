@@ -49,7 +49,7 @@ use check::Check;
 pub use dry::{Dry, DryWorkload};
 pub use error::FileError;
 use error::Text;
-pub use many::{Task, run_all};
+pub use many::{Task, each, run_all};
 pub use point::{Point, Ran};
 use raw::{Named, RawRouting, RawScenario};
 pub use source::{Source, Workload};
