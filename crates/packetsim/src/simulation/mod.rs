@@ -207,8 +207,11 @@ fn within(what: &'static str, count: usize) -> Result<(), SetupError> {
     }
 }
 
+/// What happens to links, and when.
+type Changes = Vec<(Time, Change)>;
+
 /// The rules of every link, and what happens to links when.
-fn faults(setup: &Setup) -> Result<(Vec<Rules>, Vec<(Time, Change)>), SetupError> {
+fn faults(setup: &Setup) -> Result<(Vec<Rules>, Changes), SetupError> {
     let links = setup.topology.links().len();
     let mut changes = Vec::new();
     if setup.faults.is_empty() {

@@ -1,6 +1,8 @@
 //! Networks and flows for tests.
 #![allow(dead_code)]
 
+pub(crate) mod blast;
+
 use laxity_interface::{Bytes, Fraction, Rate, Span, Time};
 use laxity_packetsim::{
     Flow, HostId, Limits, Messages, Outcome, PortSetup, Schedule, Setup, Simulation,
