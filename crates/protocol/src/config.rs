@@ -22,6 +22,11 @@ pub struct Config {
     pub line_rate: Option<Rate>,
     /// Packets that may leave before anything is known about a path. Default 32.
     pub initial_packets: u64,
+    /// First rate of the papers' controllers ([`ControllerKind::Slack`],
+    /// [`ControllerKind::FixedTlr`]). Default: the initial packets per round trip.
+    pub slack_start: Option<Rate>,
+    /// An epoch is a round trip, but not shorter than this. Default 20 µs.
+    pub min_epoch: Span,
     /// Round trip assumed before one was measured. Default 50 ms: it only paces handshake repeats.
     pub initial_rtt: Span,
     /// How a job's class in the network follows its slack.
@@ -91,6 +96,8 @@ impl Config {
             exact_controller: ControllerKind::Laxity,
             line_rate: None,
             initial_packets: 32,
+            slack_start: None,
+            min_epoch: Span::from_us(20),
             initial_rtt: Span::from_ms(50),
             class_rule: ClassRule::Dynamic,
             dscp: DscpMap::default(),

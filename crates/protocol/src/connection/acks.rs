@@ -154,6 +154,7 @@ impl Connection {
                 promised_loss_rate,
                 active_senders: self.peer_senders,
                 packet: self.open.as_ref().map_or(1, |open| open.max_datagram as u64),
+                min_epoch: shared.config.min_epoch,
             };
             let rtt = self.rtt.smoothed();
             let lane = &mut self.lanes[at];

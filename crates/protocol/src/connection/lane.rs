@@ -55,6 +55,7 @@ pub(crate) struct EpochView {
     pub(crate) promised_loss_rate: f64,
     pub(crate) active_senders: u64,
     pub(crate) packet: u64,
+    pub(crate) min_epoch: Span,
 }
 
 impl Lane {
@@ -178,7 +179,7 @@ impl Lane {
                 packet: view.packet,
             },
         );
-        self.epoch_ends = now + rtt.max(Span::from_us(20));
+        self.epoch_ends = now + rtt.max(view.min_epoch);
         true
     }
 }

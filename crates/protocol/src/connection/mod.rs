@@ -288,6 +288,7 @@ fn start(config: &Config, packet: usize, rtt: Span) -> Start {
         packet: packet as u64,
         rtt,
         initial_packets: config.initial_packets,
+        slack_start: config.slack_start,
     }
 }
 

@@ -99,7 +99,13 @@ mod tests {
     use super::*;
 
     fn start() -> Start {
-        Start { line_rate: None, packet: 1000, rtt: Span::from_ms(1), initial_packets: 10 }
+        Start {
+            line_rate: None,
+            packet: 1000,
+            rtt: Span::from_ms(1),
+            initial_packets: 10,
+            slack_start: None,
+        }
     }
 
     fn ack(packets: u64, marked: u64) -> AckSample {

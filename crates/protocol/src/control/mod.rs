@@ -232,6 +232,8 @@ pub struct Start {
     pub rtt: Span,
     /// Packets that may leave before anything is known.
     pub initial_packets: u64,
+    /// The first rate of the papers' controllers, if it was set.
+    pub slack_start: Option<Rate>,
 }
 
 /// The rate at which `bytes` leave in one `rtt`.

@@ -28,10 +28,11 @@ pub struct Slack {
 const DEFAULT_LINE_RATE: Rate = Rate::from_gbps(10);
 
 impl Slack {
-    /// Starts at the initial window per round trip.
+    /// Starts at the initial window per round trip, or where it was told to.
     pub fn new(start: &Start, reaction: f64, marks_count: bool, rule: TargetRule) -> Self {
         let line_rate = start.line_rate.unwrap_or(DEFAULT_LINE_RATE).as_bps() as f64;
-        let first = per_rtt(start.initial_packets * start.packet, start.rtt).as_bps() as f64;
+        let first = per_rtt(start.initial_packets * start.packet, start.rtt);
+        let first = start.slack_start.unwrap_or(first).as_bps() as f64;
         Self {
             rate: first.min(line_rate),
             line_rate,
@@ -93,6 +94,7 @@ mod tests {
             packet: 1250,
             rtt: Span::from_ms(1),
             initial_packets: 50,
+            slack_start: None,
         }
     }
 
@@ -123,6 +125,15 @@ mod tests {
         }
         assert_eq!(slack.rate(), Rate::from_mbps(10), "one packet of 1250 bytes per ms");
         assert_eq!(slack.reason(), Reason::Minimum);
+    }
+
+    #[test]
+    fn starts_where_it_was_told_to_but_not_above_the_line() {
+        for (asked, given) in [(200, 200), (5000, 1000)] {
+            let start = Start { slack_start: Some(Rate::from_mbps(asked)), ..start() };
+            let slack = Slack::new(&start, 1.0 / 16.0, false, TargetRule::Dynamic);
+            assert_eq!(slack.rate(), Rate::from_mbps(given));
+        }
     }
 
     #[test]

@@ -236,6 +236,9 @@ impl Aeolus {
             };
             match sender.spend() {
                 Spend::Packet { departure, last } => {
+                    // Credits alone are no sign that anything arrives.
+                    sender.touch(cx.now);
+                    self.silence.set(id, sender.timer);
                     let kind = if last { LAST } else { SCHEDULED };
                     let mut packet = self.data(id, kind, departure.packet, departure.again, cx);
                     (packet.acknowledged, packet.stamp) = (number, left);
@@ -282,7 +285,6 @@ impl Stack for Aeolus {
             ACK => sender.handle_ack(packet.sequence as u32, cx.now),
             PROBE_ANSWER => content = sender.handle_probe_answer(cx.now),
             _ if self.earned.len() < CREDIT_QUEUE => {
-                sender.touch(cx.now);
                 self.earned.push_back((id, packet.sequence, packet.stamp));
             }
             _ => self.wasted += 1,

@@ -111,7 +111,7 @@ impl Sender {
         !self.book.has_next()
     }
 
-    /// A sign of life.
+    /// Something useful happened.
     pub(super) fn touch(&mut self, now: Time) {
         self.timer = Some(now + self.timeout);
     }

@@ -1,6 +1,6 @@
 //! Our own transport and the papers' forms of it.
 
-use laxity_interface::Rate;
+use laxity_interface::{Dscp, Rate, Span};
 use laxity_protocol::{ClassRule, Config, ControllerKind, DscpMap, MessageOrder};
 
 /// Which form of the transport.
@@ -40,7 +40,9 @@ impl Form {
     /// The endpoint's settings on a host whose interface is this fast.
     ///
     /// The papers' forms use DCTCP for what may lose nothing, as NetApprox says of its
-    /// non-approximate traffic. ATP_Base, ATP_RC and ATP_MRDF come before the paper's priority queues:
+    /// non-approximate traffic. They start at line rate, for an approximate transport "should send data
+    /// at as aggressive a rate as possible" (§4) and the paper names no other start, and their epochs
+    /// are one round trip. ATP_Base, ATP_RC and ATP_MRDF come before the paper's priority queues:
     /// they put everything that may lose something into one queue, as its first strawman (§5.1) does.
     pub fn config(self, line_rate: Rate) -> Config {
         let mut config = Config::insecure();
@@ -53,6 +55,8 @@ impl Form {
             return config;
         }
         config.exact_controller = ControllerKind::Dctcp;
+        config.slack_start = Some(line_rate);
+        config.min_epoch = Span::ZERO;
         let fixed = ControllerKind::FixedTlr { reaction: Self::REACTION };
         (config.slack_controller, config.class_rule) = match self {
             Self::Laxity | Self::AtpFull => (ControllerKind::SLACK, ClassRule::Dynamic),
@@ -77,7 +81,7 @@ impl Form {
 
 /// In the simulator a code point is the number of the queue.
 fn code_points(queues: [u8; 8]) -> DscpMap {
-    DscpMap::new(queues.map(|queue| laxity_interface::Dscp::new(queue).expect("below 64")))
+    DscpMap::new(queues.map(|queue| Dscp::new(queue).expect("below 64")))
 }
 
 #[cfg(test)]

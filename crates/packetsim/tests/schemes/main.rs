@@ -1,0 +1,7 @@
+//! Every scheme against what it promises and what its paper says of it.
+
+mod approximate;
+mod baselines;
+mod promise;
+mod protocol;
+mod world;
