@@ -24,12 +24,6 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// The value of a field that has several.
-    pub(super) fn setting(&self, name: &str) -> &str {
-        let found = self.point.settings.iter().find(|(have, _)| have == name);
-        found.map_or("", |(_, value)| value.as_str())
-    }
-
     /// The scheme of a workload.
     pub(super) fn scheme(&self, workload: usize) -> String {
         self.point.workloads[workload].scheme.to_string()
@@ -54,10 +48,15 @@ impl Run {
 
 /// The head of every scenario: the paper's fat-tree, or a small one.
 pub(super) fn head(options: &Options) -> String {
+    head_with(options, "")
+}
+
+/// The same with more lines about the switches.
+pub(super) fn head_with(options: &Options, switch: &str) -> String {
     let shape = options.pick("k = 4\nhosts-per-edge = 3", "k = 8\nhosts-per-edge = 6");
     format!(
         "seeds = [{}]\n[topology]\nkind = \"fat-tree\"\n{shape}\nrate = \"40Gbps\"\ndelay = \"1us\"\n\
-         [switch]\nbuffer = \"1.5MB\"\nmark-above = \"65packets\"\n[limits]\nuntil = \"2s\"\n",
+         [switch]\nbuffer = \"1.5MB\"\nmark-above = \"65packets\"\n{switch}[limits]\nuntil = \"2s\"\n",
         options.seed
     )
 }
