@@ -101,7 +101,7 @@ impl Facts {
 
 fn words(scenario: &Scenario, point: &Point, seed: u64, facts: &Facts) -> String {
     let (net, dry) = (&point.topology, &facts.dry);
-    let mut text = format!("{}", scenario.name());
+    let mut text = scenario.name().to_owned();
     if let Some(about) = scenario.about() {
         let _ = write!(text, ": {about}");
     }
@@ -114,12 +114,12 @@ fn words(scenario: &Scenario, point: &Point, seed: u64, facts: &Facts) -> String
     };
     let own = rates(|net, link| net.host_index(net.link(link).from).is_some());
     let others = rates(|net, link| net.host_index(net.link(link).from).is_none());
-    let _ = write!(
+    let _ = writeln!(
         text,
         "\n\nNetwork     {} hosts, {} switches, {} links in one direction each\n\
          \u{20}           interfaces {own}; ports of switches {others}\n\
          \u{20}           round trip of the farthest hosts {:.3} us; bandwidth-delay product {} bytes \
-         ({:.0} packets)\n",
+         ({:.0} packets)",
         net.hosts().len(),
         net.switch_count(),
         net.links().len(),
@@ -132,17 +132,17 @@ fn words(scenario: &Scenario, point: &Point, seed: u64, facts: &Facts) -> String
         Routing::Ecmp => "one path per flow",
         Routing::Spray => "a path for every packet",
     };
-    let _ = write!(
+    let _ = writeln!(
         text,
-        "Ports       as {} wants them, {} of buffer each, marks above {}; {routing}\n",
+        "Ports       as {} wants them, {} of buffer each, marks above {}; {routing}",
         point.ports, point.buffer, point.mark_above
     );
     let swept: Vec<_> =
         point.settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-    let _ = write!(
+    let _ = writeln!(
         text,
         "Sweep       {} points with {} seeds each: {} runs\n\
-         This is     point {}, seed {seed}{}{}\n",
+         This is     point {}, seed {seed}{}{}",
         scenario.points(),
         scenario.seeds().len(),
         scenario.points() * scenario.seeds().len() as u64,
@@ -152,9 +152,9 @@ fn words(scenario: &Scenario, point: &Point, seed: u64, facts: &Facts) -> String
     );
     for (workload, own) in point.workloads.iter().zip(&dry.workloads) {
         let place = if workload.background { ", in the background" } else { "" };
-        let _ = write!(
+        let _ = writeln!(
             text,
-            "\n{} over {}{place}\n  {} flows of {} messages in all, {:.3} MB, {} data packets; {} has to arrive\n",
+            "\n{} over {}{place}\n  {} flows of {} messages in all, {:.3} MB, {} data packets; {} has to arrive",
             workload.name,
             workload.scheme,
             own.flows,
@@ -165,9 +165,9 @@ fn words(scenario: &Scenario, point: &Point, seed: u64, facts: &Facts) -> String
         );
         if let Some(ideal) = &own.ideal_s {
             let us = |seconds: f64| seconds * 1e6;
-            let _ = write!(
+            let _ = writeln!(
                 text,
-                "  alone in the network, a flow takes {:.3} us in the mean (p50 {:.3}, p99 {:.3}, max {:.3})\n",
+                "  alone in the network, a flow takes {:.3} us in the mean (p50 {:.3}, p99 {:.3}, max {:.3})",
                 us(ideal.mean),
                 us(ideal.p50),
                 us(ideal.p99),
@@ -176,25 +176,25 @@ fn words(scenario: &Scenario, point: &Point, seed: u64, facts: &Facts) -> String
         }
     }
     let packets: u64 = dry.workloads.iter().map(|own| own.packets).sum();
-    let _ = write!(
+    let _ = writeln!(
         text,
-        "\nIf nothing got in the way it would end at {:.3} ms{}; the limit is {:.3} ms\n",
+        "\nIf nothing got in the way it would end at {:.3} ms{}; the limit is {:.3} ms",
         dry.end.as_ps() as f64 / 1e9,
         if dry.cut { " (cut short by the limit)" } else { "" },
         point.limits.until.since(Time::ZERO).as_secs_f64() * 1e3
     );
     if let Some((name, load)) = &facts.busiest {
         let end_ms = dry.end.as_ps() as f64 / 1e9;
-        let _ = write!(
+        let _ = writeln!(
             text,
-            "The busiest link ({name}) has to carry {:.1} % of what it could until then; alone it takes {:.3} ms\n",
+            "The busiest link ({name}) has to carry {:.1} % of what it could until then; alone it takes {:.3} ms",
             load * 100.0,
             load * end_ms
         );
     }
-    let _ = write!(
+    let _ = writeln!(
         text,
-        "Expect about {:.0} packet-hops of data ({:.1} links per packet), and answers on top\n",
+        "Expect about {:.0} packet-hops of data ({:.1} links per packet), and answers on top",
         packets as f64 * facts.hops,
         facts.hops
     );
