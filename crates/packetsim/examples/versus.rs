@@ -35,7 +35,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
         Options { jobs: 4000, seeds: 3, kb: None, message: 1400, case: None, schemes: Vec::new() };
     let mut args = env::args().skip(1);
     while let Some(arg) = args.next() {
-        let mut value = || args.next().ok_or(format!("{arg} needs a value"));
+        let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
         match arg.as_str() {
             "--jobs" => found.jobs = value()?.parse()?,
             "--seeds" => found.seeds = value()?.parse()?,

@@ -3,7 +3,7 @@
 mod harness;
 
 use harness::{
-    blast::{Arrival, DROPPABLE, Look, PLAIN, TRIMMABLE, blasting, packets},
+    blast::{Arrival, DROPPABLE, Look, PLAIN, TRIMMABLE, blasting, blasting_with, packets},
     star,
 };
 use laxity_interface::{Bytes, Ecn, Span, Time};
@@ -142,4 +142,21 @@ fn trimmed_packets_arrive_as_headers_and_first() {
     let flows = (0..20).map(|host| packets(host, 20, 1, 1500, look)).collect();
     let (outcome, _) = run(PortSetup::trimming(big(), 8), 21, flows);
     assert_eq!((outcome.trimmed, outcome.drops), (0, 11));
+}
+
+#[test]
+fn stacks_of_one_host_take_turns() {
+    let setup = Setup::new(star(2), PortSetup::fifo(big(), None), 1);
+    let (mut simulation, arrivals) = blasting_with(&setup, 3);
+    let flows = (0..3).map(|stack| Flow { stack, ..packets(0, 1, 20, 1500, PLAIN) });
+    let mut driver = Schedule::new(flows.map(|flow| (Time::ZERO, flow)));
+    simulation.run(&mut driver, Limits::default());
+    let order: Vec<_> = arrivals.lock().unwrap().iter().map(|packet| packet.flow).collect();
+    // The first stack starts alone and has two packets in the interface before the others come.
+    assert_eq!(order[..2], [0, 0]);
+    for three in order[2..56].chunks(3) {
+        let mut three = three.to_vec();
+        three.sort_unstable();
+        assert_eq!(three, [0, 1, 2]);
+    }
 }

@@ -59,15 +59,21 @@ pub(crate) fn packets(from: u16, to: u16, count: u32, size: u32, look: Look) -> 
 
 /// A network of such hosts, and what they receive.
 pub(crate) fn blasting(setup: &Setup) -> (Simulation, Arrivals) {
+    blasting_with(setup, 1)
+}
+
+/// The same with several stacks on each host.
+pub(crate) fn blasting_with(setup: &Setup, stacks: usize) -> (Simulation, Arrivals) {
     let arrivals = Arrivals::default();
-    let simulation = Simulation::new(setup, |_| {
-        vec![Box::new(Blast {
+    let stack = || -> Box<dyn Stack> {
+        Box::new(Blast {
             waiting: VecDeque::new(),
             got: Vec::new(),
             arrivals: Arc::clone(&arrivals),
             tally: Tally::default(),
-        })]
-    });
+        })
+    };
+    let simulation = Simulation::new(setup, |_| (0..stacks).map(|_| stack()).collect());
     (simulation.unwrap(), arrivals)
 }
 
@@ -84,7 +90,7 @@ impl Stack for Blast {
                 to: flow.to,
                 flow: id,
                 hash: id.0,
-                stack: 0,
+                stack: flow.stack,
                 class: flow.tag as u8,
                 ecn: Ecn::Ect0,
                 flags,

@@ -59,3 +59,30 @@ pub(super) fn unsqueeze(bytes: &[u8], hole: (usize, usize), buffer: &mut Vec<u8>
     buffer.resize(before.len() + hole.1, 0);
     buffer.extend_from_slice(after);
 }
+
+#[cfg(test)]
+mod tests {
+    use laxity_interface::{Dscp, Ecn};
+
+    use super::*;
+
+    #[test]
+    fn a_batch_is_cut_where_its_packets_end() {
+        let batch =
+            Batch { head: (0..10).collect(), parts: vec![Part::Head(0..7), Part::Head(7..10)] };
+        let to = ([10, 0, 0, 1], 1).into();
+        let transmit = Transmit { to, ecn: Ecn::Ect0, dscp: Dscp::DEFAULT, segment: 4, total: 10 };
+        let mut packets = Vec::new();
+        squeeze(&batch, &transmit, |packet| packets.push(packet.bytes));
+        assert_eq!(packets, [vec![0, 1, 2, 3], vec![4, 5, 6, 7], vec![8, 9]]);
+    }
+
+    #[test]
+    fn zeros_come_back_where_they_were() {
+        let mut buffer = vec![9; 3];
+        unsqueeze(&[1, 2, 3], (2, 4), &mut buffer);
+        assert_eq!(buffer, [1, 2, 0, 0, 0, 0, 3]);
+        unsqueeze(&[1, 2, 3], (0, 0), &mut buffer);
+        assert_eq!(buffer, [1, 2, 3]);
+    }
+}
