@@ -6,12 +6,12 @@ FUZZ_SECONDS ?= 60
 LAXITY := $(or $(CARGO_TARGET_DIR),target)/release/laxity
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test stress fuzz lint bench doc packages toolchain
+.PHONY: help demo test stress fuzz lint bench reproduce doc packages toolchain
 
 help: ## Print this list
 	@echo "Laxity: a transport for jobs that may lose a little."
 	@echo
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: toolchain ## Compare TCP and Laxity in a private network on this machine and draw what happens
 	@echo "Building the laxity command (a minute or two the first time) ..."
@@ -47,6 +47,10 @@ lint: toolchain ## Check formatting, clippy and the documentation; warnings are 
 bench: toolchain ## Compare transfers over TCP and Laxity on this machine
 	@$(CARGO) build --quiet --release --package laxity-cli
 	@$(LAXITY) bench transfer
+
+reproduce: toolchain ## Run the papers' experiments, quick ones, and say which claims hold (FAMILY=cadentflow: one paper)
+	@$(CARGO) build --quiet --release --package laxity-cli
+	@$(LAXITY) reproduce all --quick --out $(or $(OUT),target/reproduce) $(addprefix --family ,$(FAMILY))
 
 doc: toolchain ## Build the documentation of all crates
 	@$(CARGO) doc --quiet --workspace --no-deps

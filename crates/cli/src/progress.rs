@@ -13,6 +13,15 @@ pub(crate) fn bytes(total: u64, what: impl Into<Cow<'static, str>>) -> ProgressB
     visible(ProgressBar::new(total), template).with_message(what)
 }
 
+/// A bar of things to be done.
+pub(crate) fn count(total: u64, what: impl Into<Cow<'static, str>>) -> ProgressBar {
+    let bar = visible(ProgressBar::new(total), "{msg}  {wide_bar}  {pos} of {len}  {eta} left");
+    if !bar.is_hidden() {
+        bar.enable_steady_tick(TICK);
+    }
+    bar.with_message(what)
+}
+
 /// A sign of life where nobody knows how long it takes.
 pub(crate) fn spinner(what: impl Into<Cow<'static, str>>) -> ProgressBar {
     let bar = visible(ProgressBar::new_spinner(), "{spinner} {msg}  {elapsed}").with_message(what);

@@ -22,6 +22,10 @@ fn help_texts() {
     insta::assert_snapshot!("help_lab_run", help(&["lab", "run", "--help"]));
     insta::assert_snapshot!("help_lab_exec", help(&["lab", "exec", "--help"]));
     insta::assert_snapshot!("help_plan", help(&["plan", "--help"]));
+    insta::assert_snapshot!("help_sim", help(&["sim", "--help"]));
+    insta::assert_snapshot!("help_sim_run", help(&["sim", "run", "--help"]));
+    insta::assert_snapshot!("help_sim_sweep", help(&["sim", "sweep", "--help"]));
+    insta::assert_snapshot!("help_reproduce", help(&["reproduce", "--help"]));
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn a_plan_has_reasons_and_a_picture() {
 #[test]
 fn other_examples_run() {
     let plan = json(&["plan", &example("two-jobs.toml"), "--compare", "--json"]);
-    assert_eq!(rows(&plan).len(), 10);
+    assert_eq!(rows(&plan).len(), 11);
     let (job, net) = (example("job.toml"), example("network.toml"));
     let plan = json(&["plan", &job, "--network", &net, "--scheme", "deadline", "--json"]);
     assert_eq!(rows(&plan).len(), 2);

@@ -97,9 +97,6 @@ pub struct Flow {
     pub min_delivery: Fraction,
     /// Which coflow of its work it belongs to.
     pub coflow: u32,
-    /// The sending queue for `node-ordered`; flows of one queue go one after the other. Without one,
-    /// each pair of hosts has a queue.
-    pub queue: Option<u32>,
     /// Whether it is an update.
     pub update: Option<Update>,
 }
@@ -121,7 +118,6 @@ impl Flow {
             weight: Weight::ONE,
             min_delivery: Fraction::ONE,
             coflow: 0,
-            queue: None,
             update: None,
         }
     }
@@ -179,13 +175,6 @@ impl Flow {
     #[must_use]
     pub const fn coflow(mut self, coflow: u32) -> Self {
         self.coflow = coflow;
-        self
-    }
-
-    /// Puts it into a sending queue.
-    #[must_use]
-    pub const fn queue(mut self, queue: u32) -> Self {
-        self.queue = Some(queue);
         self
     }
 

@@ -64,22 +64,28 @@
 //! ([`speed`]), who wants a trace brings a writer ([`JsonLines`], [`Pcap`]).
 #![forbid(unsafe_code)]
 
+mod chance;
 mod fault;
 mod flow;
 mod kernel;
+pub mod measure;
 mod packet;
 mod port;
 mod random;
+pub mod scenario;
 mod schedule;
 mod scheme;
 mod series;
 mod setup;
 mod simulation;
+pub mod sizes;
 pub mod speed;
 mod stack;
 pub mod stacks;
 mod trace;
+pub mod workload;
 
+pub use chance::Chance;
 pub use fault::{Fault, On, Trouble};
 pub use flow::{Done, Driver, Flow, FlowId, HostId, Messages};
 pub use packet::{CONTROL, Flags, HEADER, MTU, PAYLOAD, Packet};

@@ -34,7 +34,8 @@ pub struct Demand {
     pub key: FlowKey,
     /// The job it belongs to.
     pub job: JobKey,
-    /// The host that sends; two flows with equal ends share a connection in `node-ordered`.
+    /// The host that sends; its flows go in order in `node-ordered`, and in
+    /// `connection-ordered` those with equal ends.
     pub from: NodeId,
     /// The host that receives.
     pub to: NodeId,

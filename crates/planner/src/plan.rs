@@ -15,8 +15,11 @@ pub enum Scheme {
     MaxMin,
     /// Progressive filling with shares in proportion to the flows' weights.
     Weighted,
-    /// Max-min between connections; each sends its flows in the best order.
+    /// Every node sends its own flows in the best order, without knowing of others; max-min between
+    /// what nodes send.
     NodeOrdered,
+    /// The same, but the order holds in each connection: those of a node go side by side.
+    ConnectionOrdered,
     /// Every flow of a coflow ends with its slowest; what is left is handed out after.
     Madd,
     /// The coflow with the smallest bottleneck first, with the rates of `madd`, back-filled.
@@ -43,10 +46,11 @@ pub struct SchemeError {
 
 impl Scheme {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::MaxMin,
         Self::Weighted,
         Self::NodeOrdered,
+        Self::ConnectionOrdered,
         Self::Madd,
         Self::Varys,
         Self::Sincronia,
@@ -62,6 +66,7 @@ impl Scheme {
             Self::MaxMin => "max-min",
             Self::Weighted => "weighted",
             Self::NodeOrdered => "node-ordered",
+            Self::ConnectionOrdered => "connection-ordered",
             Self::Madd => "madd",
             Self::Varys => "varys",
             Self::Sincronia => "sincronia",

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use laxity_interface::{Bytes, Rate, Span, Time};
-use laxity_topology::LinkId;
+use laxity_topology::{LinkId, NodeId};
 
 use crate::demand::{FlowKey, JobKey};
 
@@ -41,6 +41,13 @@ pub enum Reason {
     },
     /// Its connection sends another flow first.
     Behind {
+        /// That flow.
+        flow: FlowKey,
+    },
+    /// Its node sends another flow first.
+    BehindOwn {
+        /// The node.
+        node: NodeId,
         /// That flow.
         flow: FlowKey,
     },
@@ -167,6 +174,9 @@ impl fmt::Display for Reason {
             }
             Self::AtLimit { limit } => write!(f, "its ends take no more than {limit}"),
             Self::Behind { flow } => write!(f, "waits: its connection sends flow {flow} first"),
+            Self::BehindOwn { node, flow } => {
+                write!(f, "waits: node {node} sends flow {flow} first, whatever other nodes do")
+            }
             Self::WithSlowest { link, ends_in } => write!(
                 f,
                 "paced to end in {ends_in} with the slowest of its coflow, which is held back by link \

@@ -103,7 +103,10 @@ proptest! {
                 }
                 // Nobody who may send has room on all links, up to rounding of shares.
                 for (demand, decision) in demands.iter().zip(&plan.decisions) {
-                    let behind = matches!(decision.reason, Reason::Behind { .. });
+                    let behind = matches!(
+                        decision.reason,
+                        Reason::Behind { .. } | Reason::BehindOwn { .. }
+                    );
                     let at_limit = demand.limit.is_some_and(|limit| {
                         limit.as_bps() <= decision.rate.as_bps() + 100
                     });

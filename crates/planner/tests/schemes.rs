@@ -72,11 +72,41 @@ fn a_connection_sends_its_flows_in_the_best_order() {
         flow(3, 0, [1, 2], 5).between(b, c),
         flow(4, 0, [1, 2], 3).between(b, c),
     ];
-    let plan = allocate(Time::ZERO, &network, &demands, &[], &Options::new(Scheme::NodeOrdered));
-    let plan = plan.unwrap();
+    let options = Options::new(Scheme::ConnectionOrdered);
+    let plan = allocate(Time::ZERO, &network, &demands, &[], &options).unwrap();
     let rates: Vec<_> = plan.rates().iter().map(|rate| rate.as_bps() / 1_000_000_000).collect();
     assert_eq!(rates, [0, 5, 0, 5]);
     assert_eq!(plan.decisions[0].reason, Reason::Behind { flow: FlowKey(2) });
+}
+
+#[test]
+fn a_node_sends_its_flows_in_the_best_order_wherever_they_go() {
+    // Node a sends over link 0 to b (link 2) and c (link 3), node d over link 1 to b.
+    let network = links(&[10, 10, 10, 10]);
+    let (a, b, c, d) = (NodeId(1), NodeId(2), NodeId(3), NodeId(4));
+    let mut demands = vec![
+        flow(1, 0, [0, 2], 9).priority(0).between(a, b),
+        flow(2, 0, [0, 3], 9).priority(1).between(a, c),
+        flow(3, 0, [1, 2], 9).priority(7).between(d, b),
+    ];
+    let options = Options::new(Scheme::NodeOrdered);
+    let gbps = |demands: &[Demand]| {
+        let plan = allocate(Time::ZERO, &network, demands, &[], &options).unwrap();
+        let rates: Vec<_> = plan.rates().iter().map(|r| r.as_bps() / 1_000_000_000).collect();
+        (rates, plan)
+    };
+    // Link 2 is shared with another node; that link 3 and half of link 0 idle, a does not know.
+    let (rates, plan) = gbps(&demands);
+    assert_eq!(rates, [5, 0, 5]);
+    assert_eq!(plan.decisions[1].reason, Reason::BehindOwn { node: a, flow: FlowKey(1) });
+    assert!(plan.decisions[1].to_string().contains("whatever other nodes do"));
+    // A connection of its own would use link 3.
+    let options = Options::new(Scheme::ConnectionOrdered);
+    let plan = allocate(Time::ZERO, &network, &demands, &[], &options).unwrap();
+    assert_eq!(plan.decisions[1].rate, Rate::from_gbps(5));
+    // Flows with the same claim go side by side: one parameter for two workers.
+    demands[1].priority = Some(0);
+    assert_eq!(gbps(&demands).0, [5, 5, 5]);
 }
 
 #[test]

@@ -7,7 +7,8 @@ use clap::{Parser, Subcommand};
 pub(crate) use network::{KeyArgs, NetworkArgs};
 
 use crate::commands::{
-    bench, completions, demo, doctor, keygen, lab, man, plan, recv, send, switch_config,
+    bench, completions, demo, doctor, keygen, lab, man, plan, recv, reproduce, send, sim,
+    switch_config,
 };
 
 /// Send data that may lose a stated part, and never more.
@@ -50,6 +51,8 @@ pub(crate) enum Command {
     Bench(bench::BenchArgs),
     SwitchConfig(switch_config::SwitchConfigArgs),
     Plan(plan::PlanArgs),
+    Sim(sim::SimArgs),
+    Reproduce(reproduce::ReproduceArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }

@@ -10,7 +10,9 @@ pub(crate) mod lab;
 pub(crate) mod man;
 pub(crate) mod plan;
 pub(crate) mod recv;
+pub(crate) mod reproduce;
 pub(crate) mod send;
+pub(crate) mod sim;
 pub(crate) mod switch_config;
 
 use std::process::ExitCode;
@@ -32,6 +34,8 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
         Command::Bench(args) => bench::run(&args).map(done),
         Command::SwitchConfig(args) => switch_config::run(&args).map(done),
         Command::Plan(args) => plan::run(&args).map(done),
+        Command::Sim(args) => sim::run(&args).map(done),
+        Command::Reproduce(args) => reproduce::run(&args).map(done),
         Command::Completions(args) => completions::run(&args).map(done),
         Command::Man(args) => man::run(&args).map(done),
     }

@@ -7,7 +7,7 @@ use laxity_planner::{
     BetweenJobs, Demand, FairShares, FlowKey, JobKey, JobView, Network, Reason, Scheme, Slot,
     Weight, allocate,
 };
-use laxity_topology::{LinkId, NodeId, Path};
+use laxity_topology::{LinkId, Path};
 
 use super::Settings;
 use crate::{error::SimError, graph::Node, outcome::RateChange, world::World};
@@ -106,11 +106,6 @@ impl<'a> Rates<'a> {
             _ => own.size,
         };
         let deadline = own.deadline.map(|span| clock + span);
-        let (from, to) = match own.queue {
-            // The planner takes flows with equal ends for one connection.
-            Some(queue) => (own.from, NodeId(u32::MAX - queue)),
-            None => (own.from, own.to),
-        };
         let slot = self.fair.as_mut().map(|fair| {
             let weight = match self.settings.options.scheme {
                 Scheme::Weighted => own.weight,
@@ -119,8 +114,8 @@ impl<'a> Rates<'a> {
             fair.add(&path, weight)
         });
         self.demands.push(Demand {
-            from,
-            to,
+            from: own.from,
+            to: own.to,
             // A flow that was held up until after its deadline is late, not wrong.
             released: deadline.map_or(now, |deadline| deadline.min(now)),
             priority: own.priority,

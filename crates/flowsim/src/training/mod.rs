@@ -23,7 +23,7 @@ use crate::profile::Device;
 
 pub use measure::{Iteration, MeasureError, measure, measure_world};
 pub use plan::world;
-pub use sharing::{Sharing, measure_sharing, sharing_world};
+pub use sharing::{Inside, Sharing, measure_sharing, sharing_world};
 
 /// Which server holds a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -98,7 +98,8 @@ impl Control {
     /// What the planner is asked for.
     pub fn options(self) -> Options {
         let scheme = match self {
-            Self::Tcp | Self::TcpConnections => Scheme::NodeOrdered,
+            Self::Tcp => Scheme::NodeOrdered,
+            Self::TcpConnections => Scheme::ConnectionOrdered,
             Self::TcpFlows => Scheme::MaxMin,
             Self::Madd => Scheme::Madd,
             Self::Priority => Scheme::Priority,

@@ -4,7 +4,7 @@ use laxity_interface::{Bytes, FlowId, Rate, Span};
 use laxity_planner::Weight;
 use laxity_topology::{NodeId, Topology, TopologyError};
 
-use super::{Control, Kind, Placement, Setting};
+use super::{Kind, Placement, Setting};
 use crate::{
     profile::{Pass, Profile, Step},
     work::{Flow, Operation, OperationId, Work},
@@ -12,12 +12,8 @@ use crate::{
 };
 
 /// A network of workers and servers behind one switch that never is the bottleneck, and the work of
-/// one model on it. `control` only decides whether nodes or connections order their flows.
-pub fn world(
-    profile: &Profile,
-    setting: &Setting,
-    control: Control,
-) -> Result<World, TopologyError> {
+/// one model on it.
+pub fn world(profile: &Profile, setting: &Setting) -> Result<World, TopologyError> {
     let mut net = Topology::builder();
     let count = if setting.every_worker { setting.workers.max(1) } else { 1 };
     let workers: Vec<_> = (0..count).map(|w| net.host(format!("worker{w}"))).collect();
@@ -31,7 +27,7 @@ pub fn world(
         net.cable(*server, switch, share, Span::ZERO);
     }
     let net = net.build()?;
-    let work = training(&profile.model, profile, setting, control, (&workers, &servers));
+    let work = training(&profile.model, profile, setting, (&workers, &servers));
     Ok(World::new(net).work(work))
 }
 
@@ -105,7 +101,6 @@ pub(super) fn training(
     name: &str,
     profile: &Profile,
     setting: &Setting,
-    control: Control,
     (workers, servers): (&[NodeId], &[NodeId]),
 ) -> Work {
     let steps: Vec<_> = profile
@@ -130,7 +125,7 @@ pub(super) fn training(
     for round in 0..setting.iterations.max(1) {
         let mut arrived = Vec::new();
         let mut last = Vec::new();
-        for (number, worker) in workers.iter().enumerate() {
+        for worker in workers {
             let mut here: Vec<Option<FlowId>> = vec![None; profile.parameters.len()];
             for at in &used {
                 let parameter = &profile.parameters[*at];
@@ -154,7 +149,7 @@ pub(super) fn training(
                 before = Some(id);
                 for at in &step.writes {
                     let (parameter, server) = (&profile.parameters[*at], servers[placed[*at]]);
-                    let mut flow =
+                    let flow =
                         Flow::new(format!("{}'", parameter.name), *worker, server, parameter.size)
                             .after([id])
                             .deadline(estimate.end)
@@ -162,9 +157,6 @@ pub(super) fn training(
                             .priority(estimate.ready_place[*at])
                             .weight(weight(parameter.size, estimate.end, fastest))
                             .coflow(2 * round + 1);
-                    if control == Control::Tcp {
-                        flow = flow.queue(number as u32);
-                    }
                     arrived.push(work.flow(flow));
                 }
             }

@@ -14,18 +14,58 @@ use crate::{
     world::World,
 };
 
-/// Two jobs of one model. Each has 12 workers in a rack of its own and 4 parameter servers in a third
-/// rack that both share.
+/// Which four of a job's sixteen hosts are in the rack that both jobs share; the other twelve are in a
+/// rack of the job's own. The paper does not say which hosts are workers and which are servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Inside {
+    /// All four parameter servers of twelve workers.
+    #[default]
+    Servers,
+    /// Four of the eight parameter servers of eight workers.
+    HalfOfServers,
+    /// All four workers of twelve parameter servers.
+    Workers,
+}
+
+impl Inside {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Servers, Self::HalfOfServers, Self::Workers];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Servers => "4 servers of 12 workers",
+            Self::HalfOfServers => "4 of 8 servers of 8 workers",
+            Self::Workers => "4 workers of 12 servers",
+        }
+    }
+
+    /// Workers, servers, and how many of the servers are inside.
+    const fn hosts(self) -> (u32, u32, u32) {
+        match self {
+            Self::Servers => (12, 4, 4),
+            Self::HalfOfServers => (8, 8, 4),
+            Self::Workers => (4, 12, 0),
+        }
+    }
+}
+
+impl std::fmt::Display for Inside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Two jobs of one model, each with twelve hosts in a rack of its own and four in a rack that both
+/// share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sharing {
-    /// Workers of each job.
-    pub workers: u32,
-    /// Parameter servers of each job.
-    pub servers: u32,
     /// What every host sends and receives.
     pub nic: Rate,
     /// What leads from the shared rack to the others.
     pub shared: Rate,
+    /// Who is in the shared rack.
+    pub inside: Inside,
     /// How much later the second job starts.
     pub offset: Span,
     /// Whether the second job is there.
@@ -35,11 +75,18 @@ pub struct Sharing {
 }
 
 impl Default for Sharing {
-    /// As in the paper: 12 and 4, 10 Gbit/s, 60 Gbit/s between the racks; both start at once.
+    /// As in the paper: 10 Gbit/s, 60 Gbit/s from the shared rack; all servers are in it and both
+    /// jobs start at once.
     fn default() -> Self {
+        Self::new(Inside::Servers)
+    }
+}
+
+impl Sharing {
+    /// The paper's racks with these inside the shared one; both jobs start at once.
+    pub const fn new(inside: Inside) -> Self {
         Self {
-            workers: 12,
-            servers: 4,
+            inside,
             nic: Rate::from_gbps(10),
             shared: Rate::from_gbps(60),
             offset: Span::ZERO,
@@ -54,11 +101,11 @@ pub fn sharing_world(
     profile: &Profile,
     setting: &Setting,
     sharing: &Sharing,
-    control: Control,
 ) -> Result<World, TopologyError> {
+    let (workers, servers, inside) = sharing.inside.hosts();
     let setting = Setting {
-        workers: sharing.workers,
-        servers: sharing.servers,
+        workers,
+        servers,
         nic: sharing.nic,
         iterations: sharing.iterations,
         every_worker: false,
@@ -72,13 +119,16 @@ pub fn sharing_world(
     for (job, rack) in [("a", "s2"), ("b", "s3")] {
         let rack = net.switch(rack);
         // Twelve hosts of one rack could use all of their links at once.
-        net.cable(rack, core, sharing.nic, Span::ZERO);
+        let all = Rate::bps(sharing.nic.as_bps() * 12);
+        net.cable(rack, core, divided(all, by), Span::ZERO);
+        let of_workers = if inside > 0 { rack } else { shared };
         let worker = net.host(format!("{job}-worker"));
-        net.cable(worker, rack, sharing.nic, Span::ZERO);
-        let servers: Vec<_> = (0..sharing.servers.max(1))
+        net.cable(worker, of_workers, sharing.nic, Span::ZERO);
+        let servers: Vec<_> = (0..servers)
             .map(|s| {
                 let server = net.host(format!("{job}-ps{s}"));
-                net.cable(server, shared, divided(sharing.nic, by), Span::ZERO);
+                let switch = if s < inside { shared } else { rack };
+                net.cable(server, switch, divided(sharing.nic, by), Span::ZERO);
                 server
             })
             .collect();
@@ -87,7 +137,7 @@ pub fn sharing_world(
     let mut world = World::new(net.build()?);
     for (at, (job, worker, servers)) in jobs.into_iter().enumerate() {
         let offset = if at == 0 { Span::ZERO } else { sharing.offset };
-        let work = training(job, profile, &setting, control, (&[worker], &servers));
+        let work = training(job, profile, &setting, (&[worker], &servers));
         if at == 0 || sharing.both {
             world.works.push(work.arrives(Time::ZERO + offset));
         }
@@ -105,7 +155,7 @@ pub fn measure_sharing(
     sharing: &Sharing,
     control: Control,
 ) -> Result<Span, MeasureError> {
-    let world = sharing_world(profile, setting, sharing, control)?;
+    let world = sharing_world(profile, setting, sharing)?;
     let options = match control {
         Control::Madd => control.options().between(BetweenJobs::MaxMin),
         _ => control.options(),

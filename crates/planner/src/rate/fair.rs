@@ -1,8 +1,6 @@
-//! Fair sharing: max-min, weights, connections in order, strict priorities, jobs that stay outside.
+//! Fair sharing: max-min, weights, strict priorities, jobs that stay outside.
 
 use std::collections::BTreeMap;
-
-use laxity_topology::NodeId;
 
 use super::round::Round;
 use crate::{reason::Reason, weight::Weight};
@@ -19,38 +17,6 @@ pub(super) fn weighted(round: &mut Round<'_>, flows: &[usize]) {
         Reason::WeightedShare { link, flows, weight }
     };
     round.share(flows, |demand| demand.weight, decide);
-}
-
-/// `node-ordered`: one connection between each two nodes; connections share max-min, each sends its
-/// flows one after the other: by priority, then by deadline, then the shortest first.
-pub(super) fn node_ordered(round: &mut Round<'_>, flows: &[usize]) {
-    let mut first: BTreeMap<(NodeId, NodeId), usize> = BTreeMap::new();
-    let claim = |at: usize| {
-        let demand = &round.demands[at];
-        (demand.priority.unwrap_or(u32::MAX), demand.deadline.is_none(), demand.deadline)
-    };
-    let before = |a: usize, b: usize| {
-        let size = |at: usize| (round.demands[at].remaining(), at);
-        (claim(a), size(a)) < (claim(b), size(b))
-    };
-    for at in flows {
-        let demand = &round.demands[*at];
-        let best = first.entry((demand.from, demand.to)).or_insert(*at);
-        if before(*at, *best) {
-            *best = *at;
-        }
-    }
-    let sending: Vec<_> =
-        flows.iter().copied().filter(|at| first[&ends(round, *at)] == *at).collect();
-    for at in flows {
-        let ahead = first[&ends(round, *at)];
-        round.reasons[*at] = Reason::Behind { flow: round.demands[ahead].key };
-    }
-    max_min(round, &sending);
-}
-
-fn ends(round: &Round<'_>, at: usize) -> (NodeId, NodeId) {
-    (round.demands[at].from, round.demands[at].to)
 }
 
 /// `priority`: levels one after the other, max-min inside; flows without one come last.

@@ -5,6 +5,7 @@ mod check;
 mod coflow;
 mod deadline;
 mod fair;
+mod ordered;
 mod round;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,7 +57,8 @@ fn run(round: &mut Round<'_>, flows: &[usize]) {
     match round.options.scheme {
         Scheme::MaxMin => fair::max_min(round, flows),
         Scheme::Weighted => fair::weighted(round, flows),
-        Scheme::NodeOrdered => fair::node_ordered(round, flows),
+        Scheme::NodeOrdered => ordered::node_ordered(round, flows),
+        Scheme::ConnectionOrdered => ordered::connection_ordered(round, flows),
         Scheme::Madd => coflow::madd_each(round, flows),
         Scheme::Varys => coflow::varys(round, flows),
         Scheme::Sincronia => coflow::sincronia(round, flows),

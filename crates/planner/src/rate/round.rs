@@ -215,9 +215,11 @@ impl<'a> Round<'a> {
                 let groups = open.chunk_by(|a, b| due(a) == due(b));
                 groups.map(<[usize]>::to_vec).collect()
             }
-            // Waiting flows of a connection stay behind the one that it sends.
-            Scheme::NodeOrdered => {
-                let first = |at: &usize| !matches!(self.reasons[*at], Reason::Behind { .. });
+            // Waiting flows of a sender stay behind the one that it sends.
+            Scheme::NodeOrdered | Scheme::ConnectionOrdered => {
+                let waits =
+                    |reason| matches!(reason, Reason::Behind { .. } | Reason::BehindOwn { .. });
+                let first = |at: &usize| !waits(self.reasons[*at]);
                 vec![open.into_iter().filter(first).collect()]
             }
             _ => vec![open],

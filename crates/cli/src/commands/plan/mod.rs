@@ -36,8 +36,8 @@ pub(crate) struct PlanArgs {
     /// The network, if FILE has none.
     #[arg(long, value_name = "FILE")]
     network: Option<PathBuf>,
-    /// How bandwidth is given to flows: max-min, weighted, node-ordered, madd, varys, sincronia, aalo,
-    /// priority, deadline or combined.
+    /// How bandwidth is given to flows: max-min, weighted, node-ordered, connection-ordered, madd,
+    /// varys, sincronia, aalo, priority, deadline or combined.
     #[arg(long, default_value = "combined")]
     scheme: Scheme,
     /// How jobs share the network among each other.

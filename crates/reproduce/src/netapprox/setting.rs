@@ -1,0 +1,143 @@
+//! The paper's simulated network (§7.1), and runs of scenarios on it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use laxity_interface::Span;
+use laxity_packetsim::{
+    SeriesSetup,
+    measure::{Measured, Summary},
+    scenario::{Point, Ran, Scenario, Task, each},
+};
+use laxity_topology::LinkId;
+
+use crate::{error::ReproduceError, findings::Findings, options::Options};
+
+/// One run of a scenario.
+pub(super) struct Run {
+    pub(super) point: Point,
+    pub(super) workloads: Vec<Measured>,
+    /// Packets lost over data packets sent.
+    pub(super) packet_loss: f64,
+    pub(super) timeouts: u64,
+    /// Mean bytes that waited at a switch port that was used, and the most at any.
+    pub(super) queue: Option<(f64, u64)>,
+}
+
+impl Run {
+    /// The scheme of a workload.
+    pub(super) fn scheme(&self, workload: usize) -> String {
+        self.point.workloads[workload].scheme.to_string()
+    }
+
+    pub(super) fn min_delivery(&self) -> f64 {
+        self.point.workloads[0].min_delivery.get()
+    }
+
+    /// Completion times of a workload's flows: a flow is what the paper calls a job. `None` if one of
+    /// them did not end or ended short.
+    pub(super) fn times(&self, workload: usize) -> Option<&Summary> {
+        let measured = &self.workloads[workload];
+        let whole = measured.unfinished_flows == 0 && measured.short_flows == 0;
+        measured.flow_s.as_ref().filter(|_| whole)
+    }
+
+    pub(super) fn mean_ms(&self, workload: usize) -> Option<f64> {
+        self.times(workload).map(|summary| summary.mean * 1e3)
+    }
+}
+
+/// The head of every scenario: the paper's fat-tree, or a small one.
+pub(super) fn head(options: &Options) -> String {
+    head_with(options, "")
+}
+
+/// The same with more lines about the switches.
+pub(super) fn head_with(options: &Options, switch: &str) -> String {
+    let shape = options.pick("k = 4\nhosts-per-edge = 3", "k = 8\nhosts-per-edge = 6");
+    format!(
+        "seeds = [{}]\n[topology]\nkind = \"fat-tree\"\n{shape}\nrate = \"40Gbps\"\ndelay = \"1us\"\n\
+         [switch]\nbuffer = \"1.5MB\"\nmark-above = \"65packets\"\n{switch}[limits]\nuntil = \"2s\"\n",
+        options.seed
+    )
+}
+
+/// What the paper leaves open about the network and the jobs.
+pub(super) fn open(findings: &mut Findings, options: &Options) {
+    findings.chose(
+        "The paper's fat-tree of k = 12 has 432 hosts, not 192: k = 8 with 6 hosts under an edge switch has 192 (and 1.5 \
+         times more hosts than uplinks).",
+    );
+    if options.quick {
+        findings
+            .chose("Quick: k = 4 with 3 hosts under an edge switch, 24 hosts, and shorter jobs.");
+    }
+    findings.chose("1 us of delay per link; the paper gives none.");
+    findings.chose(
+        "All messages of a job are there when it starts. The paper draws times between messages from its traces, which at 40 \
+         Gbit/s would leave the network idle, and does not say how it scales them.",
+    );
+    findings.chose(
+        "Every host sends one job to a random other host, all at the same time. So 1/e of all receivers have no sender and \
+         the others several, which explains the paper's 35 % loss of UDP (1/e is 36.8 %).",
+    );
+    findings
+        .chose("A job is one flow: its time is from its start until the receiver has its part.");
+}
+
+/// Runs every point of a scenario; with a time between samples, queues of switches are looked at.
+pub(super) fn run(
+    options: &Options,
+    what: &str,
+    text: &str,
+    sample: Option<Span>,
+) -> Result<Vec<Run>, ReproduceError> {
+    let scenario = Scenario::from_toml(text).map_err(|error| ReproduceError::other(what, error))?;
+    let tasks = scenario.tasks();
+    let (done, of) = (AtomicU64::new(0), tasks.len() as u64);
+    options.progress.tell(what, 0, of);
+    let act = |task: &Task| {
+        let series = sample.map(|interval| SeriesSetup { interval, links: ports(&task.point) });
+        let ran = task.point.run_with(task.seed, series, None);
+        options.progress.tell(what, 1 + done.fetch_add(1, Ordering::Relaxed), of);
+        ran.map(|ran| keep(task, ran))
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let runs = each(&tasks, threads, act).into_iter().collect::<Result<_, _>>();
+    runs.map_err(|error| ReproduceError::other(what, error))
+}
+
+/// Ports of switches.
+fn ports(point: &Point) -> Vec<LinkId> {
+    let net = &point.topology;
+    let all = (0..net.links().len() as u32).map(LinkId);
+    all.filter(|link| net.host_index(net.link(*link).from).is_none()).collect()
+}
+
+fn keep(task: &Task, ran: Ran) -> Run {
+    let outcome = ran.outcome;
+    let queue = outcome.series.map(|series| {
+        // Ports that nobody uses would make every queue look short.
+        let used =
+            series.links.iter().filter(|link| link.samples.last().is_some_and(|s| s.sent > 0));
+        let means: Vec<_> = used.clone().map(|link| link.mean_waiting()).collect();
+        let most = used.flat_map(|link| &link.samples).map(|sample| sample.waiting()).max();
+        (means.iter().sum::<f64>() / means.len().max(1) as f64, most.unwrap_or(0))
+    });
+    Run {
+        point: task.point.clone(),
+        workloads: ran.workloads,
+        packet_loss: outcome.drops as f64 / outcome.tally.data_packets.max(1) as f64,
+        timeouts: outcome.tally.timeouts,
+        queue,
+    }
+}
+
+/// By how much less time `ours` is than `theirs`: 0.2 is 20 % less.
+pub(super) fn less(ours: f64, theirs: f64) -> f64 {
+    1.0 - ours / theirs
+}
+
+/// A part as people read it.
+pub(super) fn percent(part: f64) -> String {
+    format!("{:.1} %", part * 100.0)
+}
