@@ -120,20 +120,21 @@ fn madd(round: &mut Round<'_>, flows: &[usize]) -> bool {
     true
 }
 
-/// `madd`: coflows in the order of their arrival, each at the rates of MADD.
+/// `madd`: the coflow with the smallest effective bottleneck first, each at the rates of MADD.
 pub(super) fn madd_each(round: &mut Round<'_>, flows: &[usize]) {
-    let mut coflows: Vec<_> = by_job(round, flows).into_iter().collect();
-    coflows.sort_by_key(|(job, _)| (round.jobs[job].arrived, *job));
-    for (place, (_, flows)) in coflows.iter().enumerate() {
-        if !madd(round, flows) {
-            wait(round, flows, place as u32);
-        }
+    smallest_first(round, flows);
+}
+
+/// `varys`: the same, then what is left is taken in that order, the largest flow of a coflow first.
+pub(super) fn varys(round: &mut Round<'_>, flows: &[usize]) {
+    for flows in smallest_first(round, flows) {
+        greedy(round, &flows);
     }
 }
 
-/// `varys`: the coflow with the smallest effective bottleneck first, at the rates of MADD; then
-/// what is left, again in that order.
-pub(super) fn varys(round: &mut Round<'_>, flows: &[usize]) {
+/// Coflows at the rates of MADD, the one with the smallest effective bottleneck first; of equals the
+/// one that arrived first. Returns their flows in that order.
+fn smallest_first(round: &mut Round<'_>, flows: &[usize]) -> Vec<Vec<usize>> {
     let mut coflows: Vec<_> = by_job(round, flows)
         .into_iter()
         .filter_map(|(job, flows)| {
@@ -149,10 +150,7 @@ pub(super) fn varys(round: &mut Round<'_>, flows: &[usize]) {
             wait(round, flows, place);
         }
     }
-    // Back-filling.
-    for (_, _, flows) in &coflows {
-        greedy(round, flows);
-    }
+    coflows.into_iter().map(|(_, _, flows)| flows).collect()
 }
 
 /// `sincronia`: the order of BSSI; flows of earlier coflows take all they can.
