@@ -281,8 +281,9 @@ fn stress_cadentflow_is_never_slower_than_tcp_in_any_setting() {
         }
     }
     println!("worst: {worst:?}");
-    // Not rounding: with VGG-16 and 8 servers all weights are on every second server, which can just
+    // Priorities, not rounding: with VGG-16 and 8 servers all weights are on every second server, which can just
     // fill the worker's link. Biases from the others are due earlier and go first, so the largest
     // parameter, which everything waits for in the end, waits for 23 kB: 18 us of 3.3 s.
-    assert!(worst.iter().all(|(over, _)| *over < 1e-5), "{worst:?}");
+    assert!(worst[0].0 < 1e-5, "{worst:?}");
+    assert!(worst[1].0 < 1e-9, "{worst:?}");
 }

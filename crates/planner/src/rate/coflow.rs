@@ -8,7 +8,7 @@ use laxity_interface::{Bytes, Span, Time};
 use laxity_topology::LinkId;
 
 use super::round::Round;
-use crate::{demand::JobKey, reason::Reason, weight::Weight};
+use crate::{demand::JobKey, plan::CoflowOrder, reason::Reason, weight::Weight};
 
 /// Flows by their job.
 pub(super) fn by_job(round: &Round<'_>, flows: &[usize]) -> BTreeMap<JobKey, Vec<usize>> {
@@ -120,9 +120,20 @@ fn madd(round: &mut Round<'_>, flows: &[usize]) -> bool {
     true
 }
 
-/// `madd`: the coflow with the smallest effective bottleneck first, each at the rates of MADD.
+/// `madd`: the coflow with the smallest effective bottleneck first, or the one that arrived first, each
+/// at the rates of MADD.
 pub(super) fn madd_each(round: &mut Round<'_>, flows: &[usize]) {
-    smallest_first(round, flows);
+    if round.options.coflows == CoflowOrder::Smallest {
+        smallest_first(round, flows);
+        return;
+    }
+    let mut coflows: Vec<_> = by_job(round, flows).into_iter().collect();
+    coflows.sort_by_key(|(job, _)| (round.jobs[job].arrived, *job));
+    for (place, (_, flows)) in coflows.iter().enumerate() {
+        if !madd(round, flows) {
+            wait(round, flows, place as u32);
+        }
+    }
 }
 
 /// `varys`: the same, then what is left is taken in that order, the largest flow of a coflow first.
