@@ -11,6 +11,7 @@
 //!
 //! - [`profile`]: what models compute and exchange, read from files, with 22 models inside.
 //! - [`training`]: one iteration of training with parameter servers, as the CadentFlow paper has it.
+//! - [`updates`]: asynchronous training by the planner's rules for updates.
 //! - [`coflow`]: traces of coflows and what schedulers make of them.
 //! - [`mod@file`]: worlds as files.
 //!
@@ -50,6 +51,7 @@ mod many;
 mod outcome;
 pub mod profile;
 pub mod training;
+pub mod updates;
 mod work;
 mod world;
 

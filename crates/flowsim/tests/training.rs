@@ -257,7 +257,7 @@ fn balanced_placement_never_loads_a_server_more() {
 #[test]
 #[ignore = "a minute or more"]
 fn stress_cadentflow_is_never_slower_than_tcp_in_any_setting() {
-    let mut worst: (f64, String) = (0.0, String::new());
+    let mut worst = [(f64::MIN, String::new()), (f64::MIN, String::new())];
     for name in shipped::PAPER {
         let profile = shipped::model(name).unwrap();
         for workers in [1, 2, 4, 8, 16] {
@@ -267,17 +267,23 @@ fn stress_cadentflow_is_never_slower_than_tcp_in_any_setting() {
                     let time =
                         |control| measure(&profile, &setting, control).unwrap().time.as_secs_f64();
                     let tcp = time(Control::Tcp);
-                    for control in [Control::Priority, Control::Deadline] {
+                    for (worst, control) in
+                        worst.iter_mut().zip([Control::Priority, Control::Deadline])
+                    {
                         let over = time(control) / tcp - 1.0;
-                        let place = format!("{name} {control} {workers}/{servers} {gbps} Gbit/s");
                         if over > worst.0 {
-                            worst = (over, place);
+                            let place = format!("{name} {control} {workers}/{servers} {gbps}");
+                            *worst = (over, place);
                         }
                     }
                 }
             }
         }
     }
-    println!("worst: {} {}", worst.0, worst.1);
-    assert!(worst.0 < 1e-3, "{} {}", worst.0, worst.1);
+    println!("worst: {worst:?}");
+    // Priorities, not rounding: with VGG-16 and 8 servers all weights are on every second server, which can just
+    // fill the worker's link. Biases from the others are due earlier and go first, so the largest
+    // parameter, which everything waits for in the end, waits for 23 kB: 18 us of 3.3 s.
+    assert!(worst[0].0 < 1e-5, "{worst:?}");
+    assert!(worst[1].0 < 1e-9, "{worst:?}");
 }

@@ -47,7 +47,9 @@ pub mod yardstick;
 pub use demand::{Demand, FlowKey, JobKey, JobView};
 pub use error::PlanError;
 pub use network::Network;
-pub use plan::{AaloQueues, BetweenJobs, Decision, Options, Pace, Plan, Scheme, SchemeError};
+pub use plan::{
+    AaloQueues, BetweenJobs, CoflowOrder, Decision, Options, Pace, Plan, Scheme, SchemeError,
+};
 pub use rate::{allocate, bottleneck_time, flexibility};
 pub use reason::Reason;
 pub use shares::{FairShares, Slot};

@@ -118,6 +118,17 @@ pub enum Pace {
     Full,
 }
 
+/// Which coflow `madd` serves first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[non_exhaustive]
+pub enum CoflowOrder {
+    /// The one with the smallest effective bottleneck; of equals the one that arrived first.
+    #[default]
+    Smallest,
+    /// As they arrived: callers that have an order of their own say it so.
+    Arrival,
+}
+
 /// The queues of `aalo`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AaloQueues {
@@ -147,6 +158,8 @@ pub struct Options {
     pub outsiders: Fraction,
     /// How fast flows with a deadline are sent.
     pub pace: Pace,
+    /// Which coflow `madd` serves first.
+    pub coflows: CoflowOrder,
     /// The queues of `aalo`.
     pub aalo: AaloQueues,
     /// Whether bandwidth that the scheme leaves is handed out to whoever can use it.
@@ -161,6 +174,7 @@ impl Options {
             between: BetweenJobs::Merged,
             outsiders: Fraction::new(0.1).expect("a tenth is a fraction"),
             pace: Pace::Least,
+            coflows: CoflowOrder::default(),
             aalo: AaloQueues::default(),
             spare: true,
         }

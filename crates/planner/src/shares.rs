@@ -16,6 +16,7 @@ mod records;
 use std::{
     cmp::Reverse,
     collections::{BinaryHeap, binary_heap::PeekMut},
+    ops::Range,
 };
 
 use laxity_interface::Rate;
@@ -48,6 +49,8 @@ struct LinkState {
     left: u128,
     /// The weights of open flows.
     open: u64,
+    /// The weights of all flows.
+    all: u64,
 }
 
 impl LinkState {
@@ -119,7 +122,8 @@ impl FairShares {
     /// Links without flows.
     pub fn new(capacity: &[Rate]) -> Self {
         let capacity: Vec<_> = capacity.iter().map(|c| u128::from(c.as_bps()) << FINE).collect();
-        let links = capacity.iter().map(|left| LinkState { left: *left, open: 0 }).collect();
+        let links =
+            capacity.iter().map(|left| LinkState { left: *left, open: 0, all: 0 }).collect();
         Self {
             members: vec![Vec::new(); capacity.len()],
             links,
@@ -159,6 +163,7 @@ impl FairShares {
             assert!((*link as usize) < self.links.len(), "link {link} is not there");
             self.members[*link as usize].push(slot);
             self.links[*link as usize].open += weight;
+            self.links[*link as usize].all += weight;
         }
         self.added.push(slot);
         self.changed = true;
@@ -178,6 +183,7 @@ impl FairShares {
             let place = members.iter().position(|m| *m == slot.0).expect("a member of its links");
             members.swap_remove(place);
             let link = &mut self.links[*link as usize];
+            link.all -= weight;
             match fixed {
                 Some(fixed) => link.left += u128::from(weight) * u128::from(fixed.level),
                 None => link.open -= weight,
@@ -316,21 +322,43 @@ impl FairShares {
         let keep = self.trail.partition_point(|fixed| fixed.level < from);
         let before = self.taken_back.append_tail(&self.trail_records, keep);
         for (at, fixed) in self.trail.iter().enumerate().skip(keep) {
-            if fixed.gone {
-                continue;
+            if !fixed.gone {
+                self.places[fixed.slot as usize] = (before + at - keep) as u32;
+                self.open[fixed.slot as usize / 64] |= 1 << (fixed.slot % 64);
             }
-            self.places[fixed.slot as usize] = (before + at - keep) as u32;
-            self.open[fixed.slot as usize / 64] |= 1 << (fixed.slot % 64);
-            let weight = self.trail_records.weight(at);
-            let taken = u128::from(weight) * u128::from(fixed.level);
-            for link in self.trail_records.links(at) {
-                let link = &mut self.links[*link as usize];
+        }
+        // Sums are exact, so links can be counted from either end: what is taken back, or what is kept.
+        if keep < self.trail.len() / 2 {
+            for (link, capacity) in self.links.iter_mut().zip(&self.capacity) {
+                (link.left, link.open) = (*capacity, link.all);
+            }
+            self.count(0..keep, |link, taken, weight| {
+                link.left -= taken;
+                link.open -= weight;
+            });
+        } else {
+            self.count(keep..self.trail.len(), |link, taken, weight| {
                 link.left += taken;
                 link.open += weight;
-            }
+            });
         }
         self.trail.truncate(keep);
         self.trail_records.truncate(keep);
+    }
+
+    /// Applies what flows of a part of the trail take to each of their links.
+    fn count(&mut self, part: Range<usize>, apply: impl Fn(&mut LinkState, u128, u64)) {
+        for at in part {
+            let fixed = &self.trail[at];
+            if fixed.gone {
+                continue;
+            }
+            let weight = self.trail_records.weight(at);
+            let taken = u128::from(weight) * u128::from(fixed.level);
+            for link in self.trail_records.links(at) {
+                apply(&mut self.links[*link as usize], taken, weight);
+            }
+        }
     }
 
     /// Fixes all open flows.

@@ -109,6 +109,22 @@ fn a_node_sends_its_flows_in_the_best_order_wherever_they_go() {
     assert_eq!(gbps(&demands).0, [5, 5, 5]);
 }
 
+/// Jobs 1 and 2 have equal work on link 0, so that the weight of the one that stays is scaled to
+/// nothing; then link 1, on which it has no work, decides between jobs 3 and 4.
+#[test]
+fn a_coflow_without_weight_or_work_on_a_link_is_not_put_last_there() {
+    let network = links(&[1, 1]);
+    let demands =
+        [flow(1, 1, [0], 1000), flow(2, 2, [0], 1000), flow(3, 3, [1], 900), flow(4, 4, [1], 600)];
+    let options = Options::new(Scheme::Sincronia);
+    let plan = allocate(Time::ZERO, &network, &demands, &[], &options).unwrap();
+    let order: Vec<_> = plan.jobs.iter().map(|(job, _)| job.0).collect();
+    // From the last place: of 1 and 2 on link 0; 3, the longer, on link 1; then what is left.
+    assert_eq!(order[2], 3, "{order:?}");
+    assert!(order[3] == 1 || order[3] == 2, "{order:?}");
+    assert_eq!(plan.decisions[3].rate, Rate::from_gbps(1), "the shorter has link 1 first");
+}
+
 #[test]
 fn flows_of_madd_end_together() {
     // A shuffle of 2 × 2 over a switch: links 0, 1 up, 2, 3 down.

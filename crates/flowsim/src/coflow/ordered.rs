@@ -9,8 +9,8 @@
 
 use laxity_interface::{Bytes, Span, Time};
 use laxity_planner::{
-    AaloQueues, Demand, FlowKey, JobKey, JobView, Network, Options, PlanError, Reason, Scheme,
-    allocate, bottleneck_time,
+    AaloQueues, CoflowOrder, Demand, FlowKey, JobKey, JobView, Network, Options, PlanError, Reason,
+    Scheme, allocate, bottleneck_time,
 };
 
 use super::{Completion, Fabric, Run, links, trace::Trace};
@@ -255,12 +255,13 @@ impl Planner {
         left: &mut [f64],
     ) -> Result<(), PlanError> {
         let demands = self.all_loads(live);
-        // `madd` serves coflows as they came: their places in the order are their arrivals.
+        // The order is decided already: places are told as arrivals.
         let mut jobs: Vec<_> = (0..live.len() as u32).map(|at| JobView::new(JobKey(at))).collect();
         for (place, at) in order.iter().enumerate() {
             jobs[*at].arrived = Time::from_ps(place as u64);
         }
-        let options = bare(Options::new(Scheme::Madd));
+        let mut options = bare(Options::new(Scheme::Madd));
+        options.coflows = CoflowOrder::Arrival;
         let plan = allocate(now, &self.network, &demands, &jobs, &options)?;
         // What each coflow does of all its bits in a second.
         let mut pace = vec![f64::INFINITY; live.len()];
@@ -418,7 +419,8 @@ mod tests {
             let order: Vec<_> = (0..live.len()).collect();
             let mut left = vec![planner.port; planner.ports];
             planner.paces(Time::ZERO, &mut live, &order, &mut left).unwrap();
-            let options = bare(Options::new(Scheme::Madd));
+            let mut options = bare(Options::new(Scheme::Madd));
+            options.coflows = CoflowOrder::Arrival;
             let all = demands(&trace);
             let asked = allocate(Time::ZERO, &planner.network, &all, &[], &options).unwrap();
             for (at, live) in live.iter().enumerate() {

@@ -8,7 +8,7 @@ use laxity_interface::{Bytes, Span, Time};
 use laxity_topology::LinkId;
 
 use super::round::Round;
-use crate::{demand::JobKey, reason::Reason, weight::Weight};
+use crate::{demand::JobKey, plan::CoflowOrder, reason::Reason, weight::Weight};
 
 /// Flows by their job.
 pub(super) fn by_job(round: &Round<'_>, flows: &[usize]) -> BTreeMap<JobKey, Vec<usize>> {
@@ -120,8 +120,13 @@ fn madd(round: &mut Round<'_>, flows: &[usize]) -> bool {
     true
 }
 
-/// `madd`: coflows in the order of their arrival, each at the rates of MADD.
+/// `madd`: the coflow with the smallest effective bottleneck first, or the one that arrived first, each
+/// at the rates of MADD.
 pub(super) fn madd_each(round: &mut Round<'_>, flows: &[usize]) {
+    if round.options.coflows == CoflowOrder::Smallest {
+        smallest_first(round, flows);
+        return;
+    }
     let mut coflows: Vec<_> = by_job(round, flows).into_iter().collect();
     coflows.sort_by_key(|(job, _)| (round.jobs[job].arrived, *job));
     for (place, (_, flows)) in coflows.iter().enumerate() {
@@ -131,9 +136,16 @@ pub(super) fn madd_each(round: &mut Round<'_>, flows: &[usize]) {
     }
 }
 
-/// `varys`: the coflow with the smallest effective bottleneck first, at the rates of MADD; then
-/// what is left, again in that order.
+/// `varys`: the same, then what is left is taken in that order, the largest flow of a coflow first.
 pub(super) fn varys(round: &mut Round<'_>, flows: &[usize]) {
+    for flows in smallest_first(round, flows) {
+        greedy(round, &flows);
+    }
+}
+
+/// Coflows at the rates of MADD, the one with the smallest effective bottleneck first; of equals the
+/// one that arrived first. Returns their flows in that order.
+fn smallest_first(round: &mut Round<'_>, flows: &[usize]) -> Vec<Vec<usize>> {
     let mut coflows: Vec<_> = by_job(round, flows)
         .into_iter()
         .filter_map(|(job, flows)| {
@@ -149,10 +161,7 @@ pub(super) fn varys(round: &mut Round<'_>, flows: &[usize]) {
             wait(round, flows, place);
         }
     }
-    // Back-filling.
-    for (_, _, flows) in &coflows {
-        greedy(round, flows);
-    }
+    coflows.into_iter().map(|(_, _, flows)| flows).collect()
 }
 
 /// `sincronia`: the order of BSSI; flows of earlier coflows take all they can.

@@ -35,8 +35,13 @@ pub(super) fn bssi(round: &Round<'_>, coflows: &BTreeMap<JobKey, Vec<usize>>) ->
         let there = |row: &[(usize, f64)]| {
             row.iter().find(|(column, _)| *column == most).map_or(0.0, |(_, seconds)| *seconds)
         };
-        let costs = rows.iter().map(|(_, weight, row)| weight / there(row));
-        let last = costs.enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).expect("some are left").0;
+        // Only those with work there: a weight that was scaled down to nothing over no work is no number.
+        let costs = rows.iter().enumerate().filter_map(|(at, (_, weight, row))| {
+            let work = there(row);
+            (work > 0.0).then(|| (at, weight / work))
+        });
+        // Rounding may leave work on a link that nobody is on; then any may go last.
+        let last = costs.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(at, _)| at);
         let (job, weight, row) = rows.swap_remove(last);
         let own = there(&row);
         if own > 0.0 {
