@@ -12,6 +12,9 @@ use laxity_topology::LinkId;
 
 use crate::{error::ReproduceError, findings::Findings, options::Options};
 
+/// A gain of "up to x" counts as found here if ours is at least this part of it.
+pub(super) const HALF: f64 = 0.5;
+
 /// One run of a scenario.
 pub(super) struct Run {
     pub(super) point: Point,
