@@ -73,7 +73,7 @@ pub struct World {
 }
 
 /// Sizes of flows that divide the queues of [`Tcp::Priority`], in KiB.
-const PRIORITIES: [u64; 7] = [16, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10];
+const PRIORITIES: [u64; 7] = [16, 32, 64, 128, 256, 512, 1024];
 
 impl Scheme {
     /// All of them.
@@ -145,7 +145,9 @@ impl Scheme {
     pub fn about(self) -> String {
         let what = match self {
             Self::Protocol(form) => match form {
-                Form::Laxity => "the shipping protocol with its defaults, over slack queues",
+                Form::Laxity => {
+                    "the shipping protocol with its defaults, least left first in hosts and switches"
+                }
                 Form::AtpBase => "NetApprox' ATP_Base: line rate, lost packets again after all",
                 Form::AtpRc => "ATP_Base with rate control against a fixed target loss rate",
                 Form::AtpMrdf => "ATP_RC with fewest remaining bytes first",
@@ -173,6 +175,9 @@ impl Scheme {
     /// The ports of its switches.
     pub fn ports(&self, base: &PortBase) -> PortSetup {
         match self {
+            Self::Protocol(Form::Laxity) => {
+                PortSetup::fifo_packets(base.buffer, Some(base.mark_above_packets))
+            }
             Self::Protocol(_) => PortSetup::slack(base.buffer, base.mark_above_packets),
             Self::Bounded | Self::Dctcp(..) => {
                 PortSetup::fifo_packets(base.buffer, Some(base.mark_above_packets))
@@ -284,6 +289,6 @@ mod tests {
         assert_eq!(ports("aeolus-ss", 40).queues[1].droppable_above, Some(Bytes::new(6000)));
         assert_eq!(ports("dctcp-es", 40).queues[0].mark_above_packets, Some(65));
         assert_eq!(ports("atp-full", 40).queues[7].limit, Some(Bytes::new(1518)));
-        assert_eq!(ports("laxity", 40).queues[1].limit, Some(Bytes::new(7 * 1518)));
+        assert_eq!(ports("laxity", 40), ports("dctcp-prio-es", 40), "the same switches");
     }
 }

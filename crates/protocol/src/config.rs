@@ -84,6 +84,8 @@ pub enum ClassRule {
     Dynamic,
     /// The class of the first epoch, for ever (the paper's ATP_FixPrio).
     First,
+    /// The class follows what is left to deliver, anew each epoch: whoever needs least goes first.
+    Remaining,
 }
 
 impl Config {
@@ -97,9 +99,9 @@ impl Config {
             line_rate: None,
             initial_packets: 32,
             slack_start: None,
-            min_epoch: Span::from_us(20),
+            min_epoch: Span::from_us(5),
             initial_rtt: Span::from_ms(50),
-            class_rule: ClassRule::Dynamic,
+            class_rule: ClassRule::Remaining,
             dscp: DscpMap::default(),
             max_ack_delay: Span::from_us(500),
             dead_after: Span::from_secs(5),

@@ -10,6 +10,9 @@ use crate::{
     wire::Ack,
 };
 
+/// A job of which nothing arrives for so many round trips leaves its queue: others may never empty theirs.
+const STARVING: u64 = 64;
+
 impl Connection {
     pub(super) fn handle_ack(&mut self, now: Time, ack: &Ack, shared: &mut Shared) {
         let Some(&(_, largest)) = ack.ranges.first() else { return };
@@ -163,7 +166,7 @@ impl Connection {
             epoch_ended |= lane.end_epoch(now, rtt, silent, view);
         }
         if epoch_ended {
-            self.classify(shared.config.class_rule);
+            self.classify(now, shared.config.class_rule);
         }
         let estimates = [self.lanes[0].loss_estimate, self.lanes[1].loss_estimate];
         for job in self.sends.values_mut() {
@@ -180,15 +183,18 @@ impl Connection {
         }
     }
 
-    /// Moves jobs between classes of the network as their slack moves.
-    pub(super) fn classify(&mut self, rule: ClassRule) {
+    /// Moves jobs between classes of the network as their slack moves, or what is left of them.
+    pub(super) fn classify(&mut self, now: Time, rule: ClassRule) {
+        let patience = self.rtt.smoothed() * STARVING;
         for job in self.sends.values_mut() {
-            let now = Class::of(job.target_loss_rate());
-            let first = *job.first_class.get_or_insert(now);
+            let slack = Class::of(job.target_loss_rate());
+            let first = *job.first_class.get_or_insert(slack);
             job.class = match rule {
                 ClassRule::Ordinary => Class::EXACT,
-                ClassRule::Dynamic => now,
+                ClassRule::Dynamic => slack,
                 ClassRule::First => first,
+                ClassRule::Remaining if job.is_starving(now, patience) => Class::EXACT,
+                ClassRule::Remaining => Class::of_remaining(job.needed_bytes()),
             };
         }
     }

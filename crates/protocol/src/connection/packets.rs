@@ -5,13 +5,17 @@ use smallvec::SmallVec;
 
 use super::{Connection, Shared, handshake::Handshake};
 use crate::{
+    config::ClassRule,
     ids::{JobId, SendId},
     path::{Content, Sent, Stamp},
-    send::{Body, Pool},
+    send::{Body, Pool, SendJob},
     slack::{Class, LaneKind},
     transmit::{Batch, BodyRef, Memory, Part, Transmit},
     wire::{Piece, put_chunk, put_message},
 };
+
+/// Classes of the network, between two priorities of the application.
+const CLASSES: u32 = 8;
 
 impl Connection {
     /// The next batch of packets, if any is due.
@@ -123,11 +127,17 @@ impl Connection {
     }
 
     /// The most urgent job that waits to be sent, for choosing among peers.
-    pub(crate) fn urgency(&self) -> u32 {
+    pub(crate) fn urgency(&self, rule: ClassRule) -> u32 {
         if self.ack.now || !self.control.is_empty() {
             return 0;
         }
-        self.sends.values().map(|job| job.priority).min().unwrap_or(0)
+        // Priority first, then the class, where that says who needs least.
+        let urgency = |job: &SendJob| {
+            let class = u32::from(job.class.get());
+            let class = if rule == ClassRule::Remaining { class } else { 0 };
+            job.priority.saturating_mul(CLASSES).saturating_add(class)
+        };
+        self.sends.values().map(urgency).min().unwrap_or(0)
     }
 
     /// The longest that an acknowledgement of the other side may be delayed.

@@ -268,7 +268,7 @@ impl Endpoint {
         }
         if transmit.is_some_and(|at| at <= now) {
             self.turn += 1;
-            let place = (connection.urgency(), self.turn);
+            let place = (connection.urgency(self.shared.config.class_rule), self.turn);
             connection.ready = Some(place);
             self.ready.insert((place.0, place.1, peer));
         }

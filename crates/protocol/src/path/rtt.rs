@@ -46,7 +46,7 @@ impl Rtt {
     /// What the handshake suggests, until something is measured.
     pub(crate) fn guess(&mut self, rtt: Span) {
         // Who guesses too low asks too often.
-        let rtt = rtt.max(Span::from_us(50));
+        let rtt = rtt.max(Span::from_us(5));
         if !self.sampled {
             (self.smoothed, self.variance) = (rtt, rtt / 2);
             (self.latest, self.path, self.min) = (rtt, rtt, rtt);

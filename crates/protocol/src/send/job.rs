@@ -1,6 +1,6 @@
 //! One job on its way out.
 
-use laxity_interface::{GroupId, Span, Time};
+use laxity_interface::{Finish, GroupId, Span, Time};
 use smallvec::SmallVec;
 
 use super::{
@@ -35,6 +35,8 @@ pub(crate) struct SendJob {
     pub(crate) pool: Pool,
     /// Losses to be expected at the end, per group.
     expected: Vec<u64>,
+    /// The loss rate of the path, as far as it is known.
+    loss_rate: f64,
     /// More messages may be added.
     pub(crate) window_open: bool,
     pub(crate) started: Time,
@@ -56,6 +58,8 @@ pub(crate) struct SendJob {
     pub(crate) pieces_sent: u64,
     pub(crate) pieces_lost: u64,
     pub(super) pieces_acked: u64,
+    /// What had arrived when that was looked at last and was more than before, and when.
+    progress: (u64, Time),
     pub(crate) bytes_sent: u64,
     fractions: Vec<laxity_interface::Fraction>,
     pub(super) ids: Vec<GroupId>,
@@ -120,6 +124,7 @@ impl SendJob {
             weight: request.weight,
             served: 0.0,
             expected: vec![0; ids.len()],
+            loss_rate: 0.0,
             budgets: built.budgets,
             lanes: built.lanes,
             pool: built.pool,
@@ -139,6 +144,7 @@ impl SendJob {
             pieces_sent: 0,
             pieces_lost: 0,
             pieces_acked: 0,
+            progress: (0, now),
             bytes_sent: 0,
             fractions: request.groups.iter().map(|group| group.min_delivery).collect(),
             ids,
@@ -198,7 +204,29 @@ impl SendJob {
 
     /// Whether a piece could leave on this lane.
     pub(crate) fn has(&self, lane: LaneKind) -> bool {
-        self.stopped.is_none() && !self.held && self.pool.has(lane, &self.expected, &self.budgets)
+        if self.stopped.is_some() || self.held {
+            return false;
+        }
+        match self.is_enough_under_way(lane) {
+            true => self.pool.has_partial(lane),
+            false => self.pool.has(lane, &self.expected, &self.budgets),
+        }
+    }
+
+    /// Whether what is on its way will be enough, as far as anybody can tell. A job that ends with
+    /// that does not send more: it would only be in the way of others, and of its own.
+    fn is_enough_under_way(&self, lane: LaneKind) -> bool {
+        let open = self.window_open || self.open.finish != Finish::Enough;
+        if open || lane != LaneKind::Slack {
+            return false;
+        }
+        let enough = |group: usize, budget: &Budget| {
+            let out = self.pool.under_way(group);
+            let expected = likely_losses(out as f64, self.loss_rate);
+            budget.acked + out.saturating_sub(expected) >= budget.required
+        };
+        let mut groups = self.budgets.iter().zip(&self.lanes).enumerate();
+        groups.all(|(group, (budget, on))| *on != lane || enough(group, budget))
     }
 
     /// The next piece to leave on this lane.
@@ -206,7 +234,10 @@ impl SendJob {
         if self.stopped.is_some() || self.held {
             return None;
         }
-        let piece = self.pool.take(lane, &self.expected, &mut self.budgets)?;
+        let piece = match self.is_enough_under_way(lane) {
+            true => self.pool.take_partial(lane)?,
+            false => self.pool.take(lane, &self.expected, &mut self.budgets)?,
+        };
         self.pieces_sent += 1;
         (self.probe, self.probe_at) = (None, None);
         Some(piece)
@@ -267,14 +298,29 @@ impl SendJob {
     /// would only show a round trip later, so as many known losses as the budget will then not cover
     /// are repaired now.
     pub(crate) fn look_ahead(&mut self, loss_rate: [f64; 2]) {
+        self.loss_rate = loss_rate[LaneKind::Slack as usize];
         for (group, expected) in self.expected.iter_mut().enumerate() {
             let lane = self.lanes[group];
             *expected = 0;
             if !self.pool.has_fresh(lane) && lane == LaneKind::Slack {
-                let (out, p) = (self.pool.out(group) as f64, loss_rate[lane as usize]);
-                *expected = (out * p + 2.0 * (out * p * (1.0 - p)).sqrt()).ceil() as u64;
+                *expected = likely_losses(self.pool.out(group) as f64, loss_rate[lane as usize]);
             }
         }
+    }
+
+    /// Whether nothing of it arrived for longer than `patience`.
+    pub(crate) fn is_starving(&mut self, now: Time, patience: Span) -> bool {
+        if self.pieces_acked != self.progress.0 {
+            self.progress = (self.pieces_acked, now);
+        }
+        now.since(self.progress.1) > patience
+    }
+
+    /// Bytes that have to arrive and are not known to have, more or less: messages may differ in size.
+    pub(crate) fn needed_bytes(&self) -> u64 {
+        let sum = |count: fn(&Budget) -> u64| self.budgets.iter().map(count).sum::<u64>();
+        let (needed, total) = (sum(|b| b.required.saturating_sub(b.acked)), sum(|b| b.total));
+        (u128::from(self.open.bytes) * u128::from(needed) / u128::from(total.max(1))) as u64
     }
 
     /// The job's own target loss rate.
@@ -312,4 +358,9 @@ impl SendJob {
             JobKind::Messages { .. } => 0,
         }
     }
+}
+
+/// How many of so many are lost at most, in all likelihood: two standard deviations above the mean.
+fn likely_losses(out: f64, p: f64) -> u64 {
+    (out * p + 2.0 * (out * p * (1.0 - p)).sqrt()).ceil() as u64
 }

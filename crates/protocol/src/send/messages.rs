@@ -23,10 +23,24 @@ struct Message {
     pieces: u32,
     /// Pieces that have not arrived.
     left: u32,
+    /// Pieces that are on their way.
+    out: u32,
     /// Pieces that got lost and were not sent again.
     lost: u32,
     /// Where to look for the next piece to send.
     cursor: u32,
+}
+
+impl Message {
+    /// Whether it was begun and may still arrive whole without anything being sent again.
+    fn is_under_way(&self) -> bool {
+        self.left > 0 && self.lost == 0 && (self.out > 0 || self.left < self.pieces)
+    }
+
+    /// Whether it is under way and not all of it was sent.
+    fn is_partial(&self) -> bool {
+        self.is_under_way() && self.left > self.out
+    }
 }
 
 /// All messages of one job.
@@ -45,6 +59,10 @@ pub(crate) struct MessagePool {
     /// Messages that lost a piece and wait until the budget needs them, per group.
     damaged: Vec<BTreeSet<(u64, u32)>>,
     out: Vec<u64>,
+    /// Messages that were begun and are whole so far, per group; and those of them that are not sent to
+    /// the end, per lane.
+    under_way: Vec<u64>,
+    partial: [BTreeSet<u32>; 2],
     repeats: u64,
 }
 
@@ -64,6 +82,8 @@ impl MessagePool {
             ready: Default::default(),
             damaged: vec![BTreeSet::new(); ids.len()],
             out: vec![0; ids.len()],
+            under_way: vec![0; ids.len()],
+            partial: Default::default(),
             ids,
             lanes,
             repeats: 0,
@@ -81,6 +101,7 @@ impl MessagePool {
             first_piece: self.states.len() as u32,
             pieces,
             left: pieces,
+            out: 0,
             lost: 0,
             cursor: 0,
         });
@@ -133,28 +154,72 @@ impl MessagePool {
             }
         }
         let &key = self.ready[lane as usize].first()?;
-        let piece = self.next_piece(key.1).expect("ready messages have a piece to send");
-        self.states[piece as usize] = PieceState::Out;
-        self.out[usize::from(self.messages[key.1 as usize].group)] += 1;
-        if self.next_piece(key.1).is_none() {
+        Some(self.take_from(key, lane))
+    }
+
+    /// Like [`take`](Self::take), but only of messages that were begun.
+    pub(crate) fn take_partial(&mut self, lane: LaneKind) -> Option<u32> {
+        let &number = self.partial[lane as usize].first()?;
+        Some(self.take_from(self.key(number), lane))
+    }
+
+    fn take_from(&mut self, key: (u64, u32), lane: LaneKind) -> u32 {
+        let number = key.1;
+        let piece = self.next_piece(number).expect("ready messages have a piece to send");
+        self.change(number, |message, states| {
+            states[piece as usize] = PieceState::Out;
+            message.out += 1;
+        });
+        self.out[usize::from(self.messages[number as usize].group)] += 1;
+        if self.next_piece(number).is_none() {
             self.ready[lane as usize].remove(&key);
         }
-        Some(piece)
+        piece
+    }
+
+    /// Changes a message and keeps the books on what is under way.
+    fn change(&mut self, number: u32, change: impl FnOnce(&mut Message, &mut [PieceState])) {
+        let message = &mut self.messages[number as usize];
+        let group = usize::from(message.group);
+        let before = message.is_under_way();
+        change(message, &mut self.states);
+        match (before, message.is_under_way()) {
+            (false, true) => self.under_way[group] += 1,
+            (true, false) => self.under_way[group] -= 1,
+            _ => {}
+        }
+        let partial = &mut self.partial[self.lanes[group] as usize];
+        if message.is_partial() {
+            partial.insert(number);
+        } else {
+            partial.remove(&number);
+        }
+    }
+
+    /// Messages of a group that were begun and may arrive without more being sent again.
+    pub(crate) fn under_way(&self, group: usize) -> u64 {
+        self.under_way[group]
+    }
+
+    /// Whether a message was begun and not sent to its end.
+    pub(crate) fn has_partial(&self, lane: LaneKind) -> bool {
+        !self.partial[lane as usize].is_empty()
     }
 
     /// Puts a damaged message's lost pieces back among those to send.
     fn revive(&mut self, number: u32) {
-        let message = &mut self.messages[number as usize];
-        self.repeats += u64::from(message.lost);
-        message.lost = 0;
-        message.cursor = 0;
-        let range = message.first_piece as usize..(message.first_piece + message.pieces) as usize;
-        for state in &mut self.states[range] {
-            if *state == PieceState::Lost {
-                *state = PieceState::Fresh;
+        self.repeats += u64::from(self.messages[number as usize].lost);
+        self.change(number, |message, states| {
+            message.lost = 0;
+            message.cursor = 0;
+            let first = message.first_piece as usize;
+            for state in &mut states[first..first + message.pieces as usize] {
+                if *state == PieceState::Lost {
+                    *state = PieceState::Fresh;
+                }
             }
-        }
-        let lane = self.lanes[usize::from(message.group)];
+        });
+        let lane = self.lanes[usize::from(self.messages[number as usize].group)];
         let key = self.key(number);
         self.ready[lane as usize].insert(key);
     }
@@ -204,20 +269,21 @@ impl MessagePool {
         let group = usize::from(self.messages[number as usize].group);
         let lane = self.lanes[group] as usize;
         let key = self.key(number);
-        let was = std::mem::replace(&mut self.states[piece as usize], PieceState::Acked);
+        let was = self.states[piece as usize];
         if was == PieceState::Acked {
             return;
         }
         // Its place in the order is about to change.
         let queued = self.ready[lane].remove(&key);
         let damaged = self.damaged[group].remove(&key);
-        let message = &mut self.messages[number as usize];
-        message.left -= 1;
-        match was {
-            PieceState::Out => self.out[group] -= 1,
-            PieceState::Lost => message.lost -= 1,
-            PieceState::Fresh | PieceState::Acked => {}
-        }
+        self.change(number, |message, states| {
+            states[piece as usize] = PieceState::Acked;
+            message.left -= 1;
+            message.out -= u32::from(was == PieceState::Out);
+            message.lost -= u32::from(was == PieceState::Lost);
+        });
+        self.out[group] -= u64::from(was == PieceState::Out);
+        let message = &self.messages[number as usize];
         let (left, lost) = (message.left, message.lost);
         budgets[group].acked += u64::from(left == 0);
         if damaged {
@@ -241,14 +307,16 @@ impl MessagePool {
             return;
         }
         let number = self.message_of(piece);
-        self.states[piece as usize] = PieceState::Lost;
         let group = usize::from(self.messages[number as usize].group);
         let key = self.key(number);
         self.ready[self.lanes[group] as usize].remove(&key);
         self.out[group] -= 1;
-        let message = &mut self.messages[number as usize];
-        message.lost += 1;
-        if message.lost == 1 {
+        self.change(number, |message, states| {
+            states[piece as usize] = PieceState::Lost;
+            message.out -= 1;
+            message.lost += 1;
+        });
+        if self.messages[number as usize].lost == 1 {
             // Its other pieces are not worth sending unless the budget needs the message.
             budgets[group].damaged += 1;
             self.damaged[group].insert(key);
@@ -260,9 +328,12 @@ impl MessagePool {
             return;
         }
         let number = self.message_of(piece);
-        self.states[piece as usize] = PieceState::Fresh;
-        let message = &mut self.messages[number as usize];
-        message.cursor = 0;
+        self.change(number, |message, states| {
+            states[piece as usize] = PieceState::Fresh;
+            message.out -= 1;
+            message.cursor = 0;
+        });
+        let message = &self.messages[number as usize];
         let (group, damaged) = (usize::from(message.group), message.lost > 0);
         self.out[group] -= 1;
         // A damaged message waits until the budget needs it.
@@ -391,6 +462,26 @@ mod tests {
         assert_eq!(take(&mut pool, &mut budgets), Some((0, 0)), "though the budget covers it");
         assert_eq!(take(&mut pool, &mut budgets), None);
         assert!(!pool.has(LaneKind::Slack, CALM, &budgets));
+    }
+
+    #[test]
+    fn what_is_under_way_is_begun_and_whole() {
+        let (mut pool, mut budgets) = pool(&[300, 100, 100], 3);
+        let lane = LaneKind::Slack;
+        assert_eq!(take(&mut pool, &mut budgets), Some((1, 0)));
+        assert_eq!((pool.under_way(0), pool.has_partial(lane)), (1, false));
+        assert_eq!(take(&mut pool, &mut budgets), Some((2, 0)));
+        assert_eq!(take(&mut pool, &mut budgets), Some((0, 0)));
+        assert_eq!((pool.under_way(0), pool.has_partial(lane)), (3, true));
+        let second = pool.take_partial(lane).expect("two pieces are left");
+        pool.lost(second, &mut budgets);
+        assert_eq!((pool.under_way(0), pool.has_partial(lane)), (2, false), "damaged");
+        pool.acked(3, &mut budgets);
+        assert_eq!(pool.under_way(0), 1, "it has arrived");
+        pool.acked(second, &mut budgets);
+        assert_eq!((pool.under_way(0), pool.has_partial(lane)), (2, true), "it was only late");
+        assert!(pool.take_partial(lane).is_some());
+        assert_eq!(pool.take_partial(lane), None);
     }
 
     #[test]

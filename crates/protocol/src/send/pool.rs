@@ -60,6 +60,30 @@ impl Pool {
         each!(self, pool => pool.has(lane, expected, budgets))
     }
 
+    /// Messages of a group that were begun and may arrive without more being sent again.
+    pub(crate) fn under_way(&self, group: usize) -> u64 {
+        match self {
+            Self::Chunks(pool) => pool.out(group),
+            Self::Messages(pool) => pool.under_way(group),
+        }
+    }
+
+    /// Takes the next piece of a message that was begun.
+    pub(crate) fn take_partial(&mut self, lane: LaneKind) -> Option<u32> {
+        match self {
+            Self::Chunks(_) => None,
+            Self::Messages(pool) => pool.take_partial(lane),
+        }
+    }
+
+    /// Whether [`take_partial`](Self::take_partial) would give something.
+    pub(crate) fn has_partial(&self, lane: LaneKind) -> bool {
+        match self {
+            Self::Chunks(_) => false,
+            Self::Messages(pool) => pool.has_partial(lane),
+        }
+    }
+
     /// Whether some piece of the lane was never sent.
     pub(crate) fn has_fresh(&self, lane: LaneKind) -> bool {
         each!(self, pool => pool.has_fresh(lane))

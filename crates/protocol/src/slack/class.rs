@@ -17,6 +17,13 @@ impl Class {
         Self((target_loss_rate.clamp(0.0, 1.0) * 7.0).ceil() as u8)
     }
 
+    /// The class for so many bytes that are left to deliver: up to 16 KiB first, then twice as much for
+    /// each class.
+    pub fn of_remaining(bytes: u64) -> Self {
+        let steps = bytes.div_ceil(16 << 10).max(1).next_power_of_two().ilog2();
+        Self(steps.min(7) as u8)
+    }
+
     /// 0 to 7.
     pub fn get(self) -> u8 {
         self.0
@@ -51,6 +58,15 @@ impl Default for DscpMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_needs_least_goes_first() {
+        let class = |kib: u64| Class::of_remaining(kib << 10).get();
+        assert_eq!(
+            [0, 16, 17, 32, 33, 1024, 1025, u64::MAX >> 10].map(class),
+            [0, 0, 1, 1, 2, 6, 7, 7]
+        );
+    }
 
     #[test]
     fn seven_equal_parts_and_zero() {

@@ -41,7 +41,7 @@ const MEMORY: u64 = 10;
 const NOISE: f64 = 0.02;
 /// So much loss is taken for congestion without further evidence.
 const COLLAPSE: f64 = 0.5;
-/// Acknowledgements come late and in bunches: so much more may be on the way.
+/// Acknowledgements come late and in bunches: so much more may be on the way, but at most a round trip.
 const SLOP: Span = Span::from_us(300);
 /// Round trips that are longer than the shortest for reasons other than our own queue (a busy host)
 /// must not bind the window; so much of that is allowed for.
@@ -103,8 +103,7 @@ impl Laxity {
     /// Starts with the initial window per round trip.
     pub fn new(start: &Start) -> Self {
         let first = per_rtt(start.initial_packets * start.packet, start.rtt);
-        // A known interface is not asked for more than a quarter of its speed by a stranger.
-        let first = start.line_rate.map_or(first, |line| first.min(line.mul_f64(0.25)));
+        let first = start.line_rate.map_or(first, |line| first.min(line));
         Self {
             phase: Phase::Startup,
             packet: start.packet,
@@ -195,6 +194,11 @@ impl Laxity {
         };
     }
 
+    /// How much more than the path holds may be on the way.
+    fn slop(&self) -> Span {
+        SLOP.min(self.min_rtt)
+    }
+
     /// Bytes the path holds in `span` at the believed bandwidth.
     fn pipe(&self, span: Span) -> u64 {
         Rate::bps(self.bandwidth() as u64).bytes_in(span).get()
@@ -212,7 +216,7 @@ impl Laxity {
     /// that is ours alone.
     fn share_cap(&self) -> u64 {
         let cap = self.share.cap(self.packet).unwrap_or(u64::MAX);
-        cap.max(self.pipe(self.min_rtt + SLOP))
+        cap.max(self.pipe(self.min_rtt + self.slop()))
     }
 
     /// Whether it is the share of a full queue that limits what is on the way.
@@ -339,7 +343,7 @@ impl Controller for Laxity {
             Phase::Drain | Phase::Cruise => (2.0, 1.25),
         };
         // What waits in hosts is in nobody's way, and must not bind the rate.
-        let span = (self.min_rtt + self.host_delay).mul_f64(ideal) + SLOP;
+        let span = (self.min_rtt + self.host_delay).mul_f64(ideal) + self.slop();
         let observed = self.smoothed_rtt.mul_f64(real).min(span + HOST_DELAY);
         let window = self.pipe(span.max(observed));
         window.min(self.share_cap()).max(10 * self.packet)
