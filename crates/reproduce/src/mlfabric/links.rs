@@ -103,7 +103,7 @@ fn cluster(workers: u32, until: Time, seed: u64) -> Result<(Cluster, Vec<usize>)
         let taken = Rate::bps(full.as_bps() - (CLASSES[class] * 1e9) as u64);
         let mut from = Time::ZERO;
         while from < until && taken > Rate::ZERO {
-            if random.next() % 2 == 0 {
+            if random.next().is_multiple_of(2) {
                 for (link, (a, b)) in ends.iter().enumerate() {
                     if a == host || b == host {
                         let (link, until) = (LinkId(link as u32), from + EPISODE);
