@@ -45,12 +45,17 @@ impl Times {
     fn cpu_mean(&self) -> f64 {
         self.cpu.iter().sum::<f64>() / self.cpu.len() as f64
     }
-    /// The processor time that this part of the runs stayed below; 1 for the worst.
+    /// The processor time that this part of the runs stayed below; 1 for the worst. Some kernels count
+    /// it in ticks of milliseconds.
     fn cpu_quantile(&self, part: f64) -> f64 {
-        let mut sorted = self.cpu.clone();
-        sorted.sort_by(f64::total_cmp);
-        sorted[((sorted.len() - 1) as f64 * part).round() as usize]
+        quantile(&self.cpu, part)
     }
+}
+
+fn quantile(times: &[f64], part: f64) -> f64 {
+    let mut sorted = times.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[((sorted.len() - 1) as f64 * part).round() as usize]
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -133,12 +138,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     } else {
         println!("{count} flows, {} hosts, {} links", net.hosts().len(), net.links().len());
         for (what, times) in rows {
-            let (wall, cpu, runs) = (times.mean(), times.cpu_mean(), times.wall.len());
-            let [p50, p99, worst] = [0.5, 0.99, 1.0].map(|part| times.cpu_quantile(part));
-            println!(
-                "{what:20} {wall:8.3} ms; processor: mean {cpu:7.3}, p50 {p50:7.3}, p99 {p99:7.3}, \
-                 worst {worst:7.3}; {runs} runs"
-            );
+            println!("{what}, {} runs, in ms:", times.wall.len());
+            for (clock, mean, times) in [
+                ("wall clock", times.mean(), &times.wall),
+                ("processor", times.cpu_mean(), &times.cpu),
+            ] {
+                let [p50, p99, worst] = [0.5, 0.99, 1.0].map(|part| quantile(times, part));
+                println!(
+                    "  {clock:10} mean {mean:7.3}, p50 {p50:7.3}, p99 {p99:7.3}, worst {worst:7.3}"
+                );
+            }
         }
         println!("a change looks at {seen} flows again, on average");
     }

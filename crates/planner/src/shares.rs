@@ -320,15 +320,24 @@ impl FairShares {
     fn rewind(&mut self) {
         let from = self.from;
         let keep = self.trail.partition_point(|fixed| fixed.level < from);
-        let before = self.taken_back.append_tail(&self.trail_records, keep);
+        let most = keep < self.trail.len() / 2;
+        // Where the records of the trail begin in what is taken back. If that is most of it, the rest is
+        // copied instead.
+        let start = if most && self.taken_back.is_empty() {
+            std::mem::swap(&mut self.taken_back, &mut self.trail_records);
+            self.trail_records.append_first(&self.taken_back, keep);
+            0
+        } else {
+            self.taken_back.append_tail(&self.trail_records, keep) as isize - keep as isize
+        };
         for (at, fixed) in self.trail.iter().enumerate().skip(keep) {
             if !fixed.gone {
-                self.places[fixed.slot as usize] = (before + at - keep) as u32;
+                self.places[fixed.slot as usize] = (start + at as isize) as u32;
                 self.open[fixed.slot as usize / 64] |= 1 << (fixed.slot % 64);
             }
         }
         // Sums are exact, so links can be counted from either end: what is taken back, or what is kept.
-        if keep < self.trail.len() / 2 {
+        if most {
             for (link, capacity) in self.links.iter_mut().zip(&self.capacity) {
                 (link.left, link.open) = (*capacity, link.all);
             }

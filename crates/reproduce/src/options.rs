@@ -2,9 +2,14 @@
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
+/// Is told what is being done, how many parts are done, and of how many.
+trait Listener: Fn(&str, u64, u64) + Send + Sync {}
+
+impl<F: Fn(&str, u64, u64) + Send + Sync> Listener for F {}
+
 /// Somebody who wants to know how far it is.
 #[derive(Clone)]
-pub struct Progress(Arc<dyn Fn(&str, u64, u64) + Send + Sync>);
+pub struct Progress(Arc<dyn Listener>);
 
 impl Progress {
     /// Calls this with what is being done, how many parts are done, and of how many (0 if nobody

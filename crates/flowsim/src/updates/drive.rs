@@ -344,6 +344,7 @@ impl<'a> Drive<'a> {
         if !matches!(transfer.carries, Carries::Model(_)) {
             for link in transfer.path.iter() {
                 self.story.messages[link.index()] += 1;
+                self.story.crossed.push((now, *link));
             }
         }
         match transfer.carries {

@@ -2,7 +2,7 @@
 
 use laxity_interface::{Span, Time};
 use laxity_planner::updates::UpdateReason;
-use laxity_topology::NodeId;
+use laxity_topology::{LinkId, NodeId};
 
 /// An update that counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,6 +54,8 @@ pub struct Story {
     pub apart: Vec<f64>,
     /// How many transfers of updates, sums and copies crossed each link; models do not count.
     pub messages: Vec<u64>,
+    /// The same one by one: when each transfer had crossed a link.
+    pub crossed: Vec<(Time, LinkId)>,
     /// How often the rules were asked.
     pub decisions: u64,
     /// When it ended.

@@ -66,6 +66,16 @@ impl Records {
         before
     }
 
+    /// Appends the first records of `other`.
+    pub(super) fn append_first(&mut self, other: &Self, count: usize) {
+        debug_assert_eq!(self.stride, other.stride);
+        self.words.extend_from_slice(&other.words[..count * other.stride]);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
     pub(super) fn truncate(&mut self, count: usize) {
         self.words.truncate(count * self.stride);
     }
