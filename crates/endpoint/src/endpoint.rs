@@ -87,7 +87,7 @@ impl Builder {
         self
     }
 
-    /// How packets ask switches for a queue. Default [`ClassRule::Remaining`].
+    /// How packets ask switches for a queue. Default [`ClassRule::Dynamic`].
     pub fn classes(mut self, rule: ClassRule) -> Self {
         self.config.class_rule = rule;
         self

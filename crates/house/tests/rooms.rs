@@ -5,7 +5,8 @@ use std::path::Path;
 use laxity_house::{crates, files, text};
 
 /// Crates that own no socket, no clock, no thread and no file.
-const PURE: &[&str] = &["interface", "link", "planner", "protocol", "report", "switch", "topology"];
+const PURE: &[&str] =
+    &["interface", "link", "packetsim", "planner", "protocol", "report", "switch", "topology"];
 
 /// What such a crate cannot be built from.
 const FOREIGN: &[&str] = &["libc", "socket2", "rustix", "tokio", "mio", "polling", "getrandom"];

@@ -145,9 +145,7 @@ impl Scheme {
     pub fn about(self) -> String {
         let what = match self {
             Self::Protocol(form) => match form {
-                Form::Laxity => {
-                    "the shipping protocol with its defaults, least left first in hosts and switches"
-                }
+                Form::Laxity => "the shipping protocol, least left first in hosts and switches",
                 Form::AtpBase => "NetApprox' ATP_Base: line rate, lost packets again after all",
                 Form::AtpRc => "ATP_Base with rate control against a fixed target loss rate",
                 Form::AtpMrdf => "ATP_RC with fewest remaining bytes first",

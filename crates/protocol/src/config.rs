@@ -84,7 +84,9 @@ pub enum ClassRule {
     Dynamic,
     /// The class of the first epoch, for ever (the paper's ATP_FixPrio).
     First,
-    /// The class follows what is left to deliver, anew each epoch: whoever needs least goes first.
+    /// The class follows what is left to deliver, anew each epoch: whoever needs least goes first, in
+    /// this host too. For networks whose ports have eight strict queues that all mark and share the
+    /// buffer; in the tiny queues of the paper it would starve.
     Remaining,
 }
 
@@ -101,7 +103,7 @@ impl Config {
             slack_start: None,
             min_epoch: Span::from_us(5),
             initial_rtt: Span::from_ms(50),
-            class_rule: ClassRule::Remaining,
+            class_rule: ClassRule::Dynamic,
             dscp: DscpMap::default(),
             max_ack_delay: Span::from_us(500),
             dead_after: Span::from_secs(5),

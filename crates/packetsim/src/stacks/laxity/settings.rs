@@ -6,7 +6,7 @@ use laxity_protocol::{ClassRule, Config, ControllerKind, DscpMap, MessageOrder};
 /// Which form of the transport.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Form {
-    /// As it ships.
+    /// As it ships, with the class rule for ports with eight ordinary queues.
     Laxity,
     /// ATP_Base: line rate, and after the first pass everything that got lost again.
     AtpBase,
@@ -52,6 +52,8 @@ impl Form {
         config.max_jobs = 1 << 16;
         config.max_peers = 1 << 16;
         if self == Self::Laxity {
+            // The one setting that depends on the network: ports with strict queues that mark.
+            config.class_rule = ClassRule::Remaining;
             return config;
         }
         config.exact_controller = ControllerKind::Dctcp;
