@@ -41,7 +41,8 @@ const MEMORY: u64 = 10;
 const NOISE: f64 = 0.02;
 /// So much loss is taken for congestion without further evidence.
 const COLLAPSE: f64 = 0.5;
-/// Acknowledgements come late and in bunches: so much more may be on the way, but at most a round trip.
+/// Acknowledgements come late and in bunches: so much more may be on the way, unless hosts are quick and
+/// the path is short.
 const SLOP: Span = Span::from_us(300);
 /// Round trips that are longer than the shortest for reasons other than our own queue (a busy host)
 /// must not bind the window; so much of that is allowed for.
@@ -196,7 +197,7 @@ impl Laxity {
 
     /// How much more than the path holds may be on the way.
     fn slop(&self) -> Span {
-        SLOP.min(self.min_rtt)
+        SLOP.min(self.min_rtt.max(self.host_delay * 8))
     }
 
     /// Bytes the path holds in `span` at the believed bandwidth.
