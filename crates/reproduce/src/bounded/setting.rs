@@ -35,7 +35,7 @@ pub(super) struct Size {
 
 impl Size {
     const FULL: Self = Self { racks: 8, smaller: 1, iterations: 10, warm_us: 5_000 };
-    const QUICK: Self = Self { racks: 4, smaller: 4, iterations: 4, warm_us: 1_000 };
+    const QUICK: Self = Self { racks: 4, smaller: 4, iterations: 2, warm_us: 1_000 };
 
     pub(super) fn of(options: &Options) -> Self {
         options.pick(Self::QUICK, Self::FULL)
@@ -196,7 +196,7 @@ pub(super) fn open(findings: &mut Findings, size: &Size) {
     findings.chose(format!("{} iterations of every training.", size.iterations));
     if size.smaller > 1 {
         findings.chose(format!(
-            "Quick: {} racks instead of 8; models and their computing divided by {}.",
+            "Quick: {} racks instead of 8, so incasts are smaller; models and their computing divided by {}.",
             size.racks, size.smaller
         ));
     }
