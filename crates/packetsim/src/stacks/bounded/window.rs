@@ -4,6 +4,9 @@
 const GAIN: f64 = 1.0 / 16.0;
 /// What may leave before anything is known: seed paper 001, §3.1.
 const INITIAL: f64 = 10.0;
+/// The smallest window after a mark or a loss: that of plain DCTCP, with which the paper compares. With
+/// one packet, a lost one would keep all others back, and only the timer would notice.
+const LEAST: f64 = 2.0;
 
 /// A window that shrinks by half the share of marked packets, once per round.
 #[derive(Clone, Debug)]
@@ -66,8 +69,8 @@ impl Window {
 
     fn shrink(&mut self, by: f64) {
         if !std::mem::replace(&mut self.cut, true) {
-            self.packets = (self.packets * (1.0 - by)).max(1.0);
-            self.threshold = self.packets.max(2.0);
+            self.packets = (self.packets * (1.0 - by)).max(LEAST);
+            self.threshold = self.packets;
         }
     }
 }

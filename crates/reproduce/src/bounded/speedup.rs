@@ -1,0 +1,153 @@
+//! `bounded-speedup`: the simplified protocol against TCP (§3.1, figure 4).
+
+use laxity_report::{
+    Row,
+    chart::{Axis, BarChart, BarSeries, CdfChart},
+};
+
+use super::{
+    model::MODELS,
+    setting::{self, Layout, Run, Size, find, speedup},
+};
+use crate::{error::ReproduceError, experiment::Experiment, findings::Findings, options::Options};
+
+/// The experiment.
+pub(super) struct Speedup;
+
+const TCP: &str = "dctcp-plain";
+const SCHEMES: [&str; 3] = [TCP, "bounded", "laxity"];
+const LAYOUTS: [Layout; 2] = [Layout::Servers, Layout::Ring];
+
+impl Experiment for Speedup {
+    fn name(&self) -> &'static str {
+        "bounded-speedup"
+    }
+
+    fn run(&self, options: &Options) -> Result<Findings, ReproduceError> {
+        find_out(options, &Size::of(options))
+    }
+}
+
+pub(super) fn find_out(options: &Options, size: &Size) -> Result<Findings, ReproduceError> {
+    let mut findings = Findings::new();
+    findings.columns = vec![
+        "model",
+        "layout",
+        "scheme",
+        "bound",
+        "network_ms",
+        "iteration_ms",
+        "speedup",
+        "network_speedup",
+        "mean_flow_ms",
+        "p99_flow_ms",
+        "worst_loss",
+        "timeouts",
+    ];
+    setting::open(&mut findings, size);
+    findings
+        .chose("network_speedup leaves out computing: the most that any computing time can give.");
+    let runs = setting::run(options, size, &setting::cases(&LAYOUTS, &SCHEMES))?;
+    for run in &runs {
+        let tcp = find(&runs, run.case.model.name, run.case.layout, TCP);
+        findings.row(
+            Row::new()
+                .with("model", run.case.model.name)
+                .with("layout", run.case.layout.name())
+                .with("scheme", run.case.scheme)
+                .with("bound", run.case.model.bound)
+                .with("network_ms", run.network_ms)
+                .with("compute_ms", run.compute_ms)
+                .with("iteration_ms", run.iteration_ms())
+                .with("speedup", speedup(run, tcp))
+                .with("network_speedup", tcp.network_ms.zip(run.network_ms).map(|(t, o)| t / o))
+                .with("mean_flow_ms", run.mean_flow_ms())
+                .with("p99_flow_ms", run.p99_flow_ms())
+                .with("max_flow_ms", run.flows.map(|flows| flows.max * 1e3))
+                .with("loss", run.loss)
+                .with("worst_loss", run.worst_loss)
+                .with("timeouts", run.timeouts)
+                .with("drops", run.drops)
+                .with("unfinished", run.unfinished),
+        );
+    }
+    judge(&mut findings, &runs);
+    Ok(findings)
+}
+
+fn gains(runs: &[Run], layout: Layout, scheme: &str) -> [f64; 4] {
+    MODELS.each_ref().map(|model| {
+        let own = find(runs, model.name, layout, scheme);
+        speedup(own, find(runs, model.name, layout, TCP)).unwrap_or(f64::NAN)
+    })
+}
+
+fn judge(findings: &mut Findings, runs: &[Run]) {
+    for layout in LAYOUTS {
+        let ours = gains(runs, layout, "bounded");
+        let list: Vec<_> =
+            MODELS.iter().zip(ours).map(|(m, gain)| format!("{} {gain:.2}", m.name)).collect();
+        findings.claim(
+            format!(
+                "{}: the simplified protocol is 1.1 to 2.2 times as fast as TCP",
+                layout.name()
+            ),
+            "1.1 to 2.2",
+            list.join(", "),
+            ours.iter().all(|gain| (1.1..=2.2).contains(gain)),
+        );
+    }
+    let (servers, ring) =
+        (gains(runs, Layout::Servers, "bounded"), gains(runs, Layout::Ring, "bounded"));
+    let apart = servers.iter().zip(ring).map(|(s, r)| (s / r - 1.0).abs()).fold(0.0, f64::max);
+    findings.claim(
+        "servers and ring gain much the same",
+        "very similar",
+        format!("up to {:.0} % apart", apart * 100.0),
+        apart <= 0.1,
+    );
+    let mlp = |scheme: &str| find(runs, "MLP", Layout::Servers, scheme);
+    let (tcp, own) = (mlp(TCP), mlp("bounded"));
+    if let Some((tcp, own)) = tcp.flows.zip(own.flows) {
+        findings.claim(
+            "MLP, servers: mean flow completion is within 10 % of TCP's",
+            "similar",
+            format!("{:.3} ms against {:.3} ms", own.mean * 1e3, tcp.mean * 1e3),
+            (own.mean / tcp.mean - 1.0).abs() <= 0.1,
+        );
+        findings.claim(
+            "MLP, servers: the tail (p99) of flow completion is cut, by more than the mean is",
+            "cut",
+            format!("{:.3} ms against {:.3} ms", own.p99 * 1e3, tcp.p99 * 1e3),
+            own.p99 / tcp.p99 < own.mean / tcp.mean,
+        );
+    }
+    findings.differs(
+        "laxity is not in the paper: our transport as it ships, with its own queues, in which what may get lost stands behind \
+         the background's exact traffic. Claims are about the simplified protocol.",
+    );
+    findings.differs(
+        "The paper does not say what the simplified protocol does when too little has arrived and nothing is under way. Ours \
+         waits 10 ms and sends again (counted in timeouts, with DCTCP's), so it has a tail of its own where whole windows get \
+         lost.",
+    );
+    let chart = BarChart::new("Speed-up of an iteration over DCTCP")
+        .categories(MODELS.iter().map(|model| model.name))
+        .y(Axis::linear("times as fast"))
+        .reference(1.0, "DCTCP");
+    let chart = LAYOUTS.into_iter().flat_map(|l| [(l, "bounded"), (l, "laxity")]).fold(
+        chart,
+        |chart, (layout, scheme)| {
+            let kind = if layout == Layout::Ring { "ring" } else { "servers" };
+            chart.series(BarSeries::new(format!("{scheme}, {kind}"), gains(runs, layout, scheme)))
+        },
+    );
+    findings.chart("models", chart.to_svg());
+    let chart = CdfChart::new("MLP: flow completion times, parameter servers")
+        .x(Axis::log("flow completion time").unit("ms"))
+        .of("flows");
+    let chart = SCHEMES.iter().fold(chart, |chart, scheme| {
+        chart.samples(*scheme, mlp(scheme).flow_times.iter().map(|seconds| seconds * 1e3))
+    });
+    findings.chart("mlp-flows", chart.to_svg());
+}
