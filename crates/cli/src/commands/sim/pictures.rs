@@ -39,9 +39,7 @@ pub(super) fn distributions(point: &Point, measured: &[Measured]) -> Vec<Picture
 
 /// Mean and p99 job completion times over the settings of a sweep.
 pub(super) fn sweep(pooled: &[Pooled]) -> Vec<Picture> {
-    let of: [(&str, &str, fn(&Summary) -> f64); 2] =
-        [("Mean", "mean", |s| s.mean), ("99th percentile of", "p99", |s| s.p99)];
-    let picture = |(what, file, of): (&str, &str, fn(&Summary) -> f64)| {
+    let picture = |what: &str, file: &str, of: fn(&Summary) -> f64| {
         let title = format!("{what} job completion time");
         let svg = match axis(pooled) {
             Some(axis) => lines(&title, pooled, &axis, of),
@@ -49,7 +47,7 @@ pub(super) fn sweep(pooled: &[Pooled]) -> Vec<Picture> {
         };
         Picture { title, file: format!("{file}.svg"), svg }
     };
-    of.into_iter().map(picture).collect()
+    vec![picture("Mean", "mean", |s| s.mean), picture("99th percentile of", "p99", |s| s.p99)]
 }
 
 /// The setting with the most different numbers.
