@@ -29,6 +29,9 @@ pub struct Config {
     pub min_epoch: Span,
     /// Round trip assumed before one was measured. Default 50 ms: it only paces handshake repeats.
     pub initial_rtt: Span,
+    /// Jobs that end with enough send no more than enough, and what gets lost. Default true; the papers'
+    /// protocols send everything.
+    pub only_enough: bool,
     /// How a job's class in the network follows its slack.
     pub class_rule: ClassRule,
     /// Code points of the classes.
@@ -103,6 +106,7 @@ impl Config {
             slack_start: None,
             min_epoch: Span::from_us(5),
             initial_rtt: Span::from_ms(50),
+            only_enough: true,
             class_rule: ClassRule::Dynamic,
             dscp: DscpMap::default(),
             max_ack_delay: Span::from_us(500),

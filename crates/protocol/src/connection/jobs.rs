@@ -33,6 +33,7 @@ impl Connection {
         };
         let room = Room { frames, max_pieces: shared.config.max_pieces };
         let mut job = SendJob::new(now, id, request, room, shared.config.time_limit, start)?;
+        job.only_enough &= shared.config.only_enough;
         // Shares count from now on: a newcomer does not get what others had before it came.
         job.served = self.sends.values().map(|job| job.served).reduce(f64::min).unwrap_or(0.0);
         self.next_job += 1;

@@ -37,6 +37,8 @@ pub(crate) struct SendJob {
     expected: Vec<u64>,
     /// The loss rate of the path, as far as it is known.
     loss_rate: f64,
+    /// It sends no more than it needs.
+    pub(crate) only_enough: bool,
     /// More messages may be added.
     pub(crate) window_open: bool,
     pub(crate) started: Time,
@@ -125,6 +127,7 @@ impl SendJob {
             served: 0.0,
             expected: vec![0; ids.len()],
             loss_rate: 0.0,
+            only_enough: request.finish == Finish::Enough,
             budgets: built.budgets,
             lanes: built.lanes,
             pool: built.pool,
@@ -216,8 +219,7 @@ impl SendJob {
     /// Whether what is on its way will be enough, as far as anybody can tell. A job that ends with
     /// that does not send more: it would only be in the way of others, and of its own.
     fn is_enough_under_way(&self, lane: LaneKind) -> bool {
-        let open = self.window_open || self.open.finish != Finish::Enough;
-        if open || lane != LaneKind::Slack {
+        if !self.only_enough || self.window_open || lane != LaneKind::Slack {
             return false;
         }
         let enough = |group: usize, budget: &Budget| {

@@ -59,6 +59,7 @@ impl Form {
         config.exact_controller = ControllerKind::Dctcp;
         config.slack_start = Some(line_rate);
         config.min_epoch = Span::ZERO;
+        config.only_enough = false;
         let fixed = ControllerKind::FixedTlr { reaction: Self::REACTION };
         (config.slack_controller, config.class_rule) = match self {
             Self::Laxity | Self::AtpFull => (ControllerKind::SLACK, ClassRule::Dynamic),
