@@ -61,7 +61,7 @@ mod tests {
     fn findings_have_rows_claims_and_charts() {
         let options = Options::full();
         for (findings, rows, claims, charts) in [
-            (tail::find_out(&options, &TINY), 12, 6, 1),
+            (tail::find_out(&options, &TINY), 12, 5, 1),
             (alternatives::find_out(&options, &TINY), 24, 4, 1),
             (speedup::find_out(&options, &TINY), 24, 5, 2),
         ] {

@@ -77,16 +77,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn models_that_compute_more_per_byte_suffer_less_from_the_network_in_the_paper() {
-        let mut models: Vec<_> = MODELS.iter().collect();
-        let share = |model: &Model| model.compute_ms() / model.bytes() as f64;
-        models.sort_by(|a, b| share(a).total_cmp(&share(b)));
-        let names: Vec<_> = models.iter().map(|model| model.name).collect();
-        assert_eq!(names, ["MF", "MLP", "CNN", "RNN"]);
-        assert!(models.windows(2).all(|pair| pair[0].tail > pair[1].tail));
-    }
-
-    #[test]
     fn the_lstm_has_as_many_numbers_as_its_layers() {
         let lstm = |inputs: u64| 4 * (256 * (inputs + 256) + 256);
         let all = lstm(71) + lstm(93) + 257 * 93;
