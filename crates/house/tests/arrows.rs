@@ -18,6 +18,11 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("reproduce", &["flowsim", "interface", "packetsim", "planner", "report", "topology"], &[]),
     ("switch", &["interface", "link"], &["protocol"]),
     ("endpoint", &["interface", "protocol"], &["link"]),
+    (
+        "fabric",
+        &["endpoint", "interface", "packetsim", "planner", "protocol", "topology"],
+        &["link"],
+    ),
     ("lab", &["endpoint", "interface", "link", "protocol", "switch"], &["report"]),
     (
         "cli",

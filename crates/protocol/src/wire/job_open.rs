@@ -61,7 +61,8 @@ impl ElementType {
         }
     }
 
-    fn from_byte(byte: u8) -> Option<Self> {
+    /// The type with this number on the wire.
+    pub fn from_byte(byte: u8) -> Option<Self> {
         [
             Self::U8,
             Self::I8,
