@@ -2,8 +2,9 @@
 
 use std::net::SocketAddr;
 
-use aws_lc_rs::hmac;
 use laxity_interface::{Span, Time};
+use ring::hmac;
+use subtle::ConstantTimeEq;
 
 use crate::wire::COOKIE_LEN;
 
@@ -43,11 +44,7 @@ impl CookieJar {
         // Not secret-dependent time: the attacker knows when the cookie was made.
         made <= now
             && now.since(made) <= LIFETIME
-            && aws_lc_rs::constant_time::verify_slices_are_equal(
-                &self.tag(made, address, client),
-                &cookie[8..],
-            )
-            .is_ok()
+            && bool::from(self.tag(made, address, client).ct_eq(&cookie[8..]))
     }
 
     fn tag(&self, made: Time, address: SocketAddr, client: u32) -> [u8; 16] {

@@ -4,7 +4,7 @@
 //! of packets; both sides therefore move to the next key of a one-way chain every 2²² packets, which
 //! the packet number itself announces.
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
 use super::key::expand;
 use crate::wire::DATA_HEADER;

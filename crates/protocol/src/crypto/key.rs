@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use aws_lc_rs::{digest, hkdf};
+use ring::{digest, hkdf};
 
 /// A shared secret. Whoever has it may join; nobody else can join, inject, replay or stop anything.
 #[derive(Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Who may talk: the shared key, the handshake, packet protection, address cookies.
 //!
-//! All cryptography comes from `snow` (Noise) and `aws-lc-rs` (AES-GCM, HKDF, HMAC); this module only
+//! All cryptography comes from `snow` (Noise) and `ring` (AES-GCM, HKDF, HMAC); this module only
 //! decides where each is used.
 
 mod cookie;
