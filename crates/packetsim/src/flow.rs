@@ -108,6 +108,9 @@ pub struct Done {
     pub bytes: u64,
     /// Whether less than was promised arrived (a stack without promises, or one that gave up).
     pub short: bool,
+    /// Which messages are missing, in half-open ranges, ascending. Empty also where the stack counts
+    /// without telling which.
+    pub missing: Vec<(u32, u32)>,
 }
 
 /// Decides which flows start when. Sans-IO like everything else: times go in, flows come out.

@@ -49,6 +49,18 @@ impl Context<'_> {
 
     /// Reports the end of a flow. The receiving host calls this, once.
     pub fn finish(&mut self, id: FlowId, delivered: u32, bytes: u64, short: bool) {
+        self.finish_without(id, delivered, bytes, short, Vec::new());
+    }
+
+    /// As [`finish`](Self::finish), by a stack that knows which messages are missing.
+    pub fn finish_without(
+        &mut self,
+        id: FlowId,
+        delivered: u32,
+        bytes: u64,
+        short: bool,
+        missing: Vec<(u32, u32)>,
+    ) {
         let (started, flow) = &self.flows[id.index()];
         self.done.push(Done {
             flow: id,
@@ -59,6 +71,7 @@ impl Context<'_> {
             messages: flow.messages.count(),
             bytes,
             short,
+            missing,
         });
     }
 }

@@ -201,6 +201,7 @@ mod tests {
             messages: 10,
             bytes: u64::from(delivered) * 100,
             short: delivered < 9,
+            missing: Vec::new(),
         }
     }
 

@@ -130,5 +130,6 @@ fn whole(flow: FlowId, started: &Started, finished: Time) -> Done {
         messages,
         bytes: started.flow.messages.total(),
         short: false,
+        missing: Vec::new(),
     }
 }

@@ -138,6 +138,7 @@ mod tests {
                     messages: 1,
                     bytes: 1,
                     short: false,
+                    missing: Vec::new(),
                 });
             }
         }

@@ -37,6 +37,7 @@ pub(super) fn play(
                 messages: flow.messages.count(),
                 bytes: flow.messages.total(),
                 short: false,
+                missing: Vec::new(),
             });
         }
         while let Some(flow) = driver.poll_flow(now) {

@@ -150,8 +150,10 @@ impl Laxity {
                 }
                 Event::Received(id, report) => {
                     let flow = self.receiving.remove(&id).expect("it was offered");
-                    let bytes = delivered_bytes(cx.flow(flow), &report);
-                    cx.finish(flow, report.groups[0].received as u32, bytes, false);
+                    let missing = missing_messages(&report);
+                    let bytes = delivered_bytes(cx.flow(flow), &missing);
+                    let received = report.groups[0].received as u32;
+                    cx.finish_without(flow, received, bytes, false, missing);
                 }
                 Event::RecvFailed(id, _) => {
                     if let Some(flow) = self.receiving.remove(&id) {
@@ -279,13 +281,16 @@ fn host(address: SocketAddr) -> HostId {
     }
 }
 
-/// Bytes of the messages that arrived whole.
-fn delivered_bytes(flow: &Flow, report: &DeliveryReport) -> u64 {
-    let Missing::Messages(groups) = &report.missing else { return flow.messages.total() };
+/// Numbers of the messages that are missing.
+fn missing_messages(report: &DeliveryReport) -> Vec<(u32, u32)> {
+    let Missing::Messages(groups) = &report.missing else { return Vec::new() };
     let ranges = groups.iter().flat_map(|(_, ranges)| ranges);
-    let missing: u64 = ranges
-        .flat_map(|(from, to)| *from..*to)
-        .map(|message| u64::from(flow.messages.size(message as u32)))
-        .sum();
-    flow.messages.total() - missing
+    ranges.map(|(from, to)| (*from as u32, *to as u32)).collect()
+}
+
+/// Bytes of the messages that arrived whole.
+fn delivered_bytes(flow: &Flow, missing: &[(u32, u32)]) -> u64 {
+    let lost = missing.iter().flat_map(|(from, to)| *from..*to);
+    let lost: u64 = lost.map(|message| u64::from(flow.messages.size(message))).sum();
+    flow.messages.total() - lost
 }
