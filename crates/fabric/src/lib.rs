@@ -15,6 +15,27 @@
 #![forbid(unsafe_code)]
 
 pub mod carrier;
+mod chance;
+mod collective;
+mod communicator;
+mod deadline;
+mod element;
+mod engine;
+mod loss;
+mod options;
+mod outcome;
 mod rank;
+mod shape;
 
-pub use crate::rank::{Group, GroupError, GroupId, Rank};
+pub use crate::{
+    collective::{Network, Reason, choose, shard},
+    communicator::{Communicator, Handle, SplitError, Within},
+    deadline::{Adaptive, Deadline, DeadlineReason, adaptive_deadline},
+    element::Element,
+    engine::{Engine, OpId},
+    loss::{Importance, LossPolicy, Thin},
+    options::{Algorithm, OnLoss, Operation, Options, ReduceOp},
+    outcome::{OpError, Outcome, StartError},
+    rank::{Group, GroupError, GroupId, Rank},
+    shape::Shape,
+};

@@ -5,6 +5,7 @@
 //! kernel TCP, and in virtual time inside the packet simulator.
 
 mod envelope;
+pub mod memory;
 
 use std::ops::Range;
 

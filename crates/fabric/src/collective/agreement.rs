@@ -1,0 +1,448 @@
+//! How ranks agree on a result when some may be left out.
+//!
+//! A *view* is the set of positions that are left out; it only grows. In a view the lowest position
+//! that is not left out coordinates. Ranks that have every shard tell it; when all of the view have,
+//! it says so, and only then does anybody return a result.
+//!
+//! Whoever learns that a position is gone or too late enters a larger view and tells everybody which
+//! shards it has; from then on it takes no shard from that position any more. The coordinator waits
+//! for the word of all of the view. A shard whose owner is left out and that somebody has is passed
+//! on; one that nobody has is folded again, by the coordinator, from contributions sent again.
+//!
+//! CORRECTNESS: a rank returns a result only if all of some view had every shard. Later views are
+//! subsets, so all of them hold the same shards, and a shard that is held is never folded again.
+//! Hence all ranks that return a result return the same, however many views there were. Ranks that
+//! are left out but alive may still return it: they take orphaned shards only from the coordinator of
+//! the view that was committed. (Parts of a group that cannot reach each other at all can both go on
+//! unless `at_least` is more than half.)
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use laxity_interface::{Span, Time};
+
+use super::{
+    Context, Facts, Word,
+    transpose::{AGAIN, Transpose},
+};
+use crate::{
+    loss::Account,
+    options::{OnLoss, Operation},
+};
+
+/// What a rank knows of the agreement.
+#[derive(Debug)]
+pub(super) struct Agreement {
+    /// The view.
+    pub(super) without: BTreeSet<usize>,
+    /// With fewer the operation fails.
+    at_least: usize,
+    /// Who said in this view which shards it has.
+    states: BTreeMap<usize, BTreeSet<usize>>,
+    /// Who said in this view that it has everything.
+    have: BTreeSet<usize>,
+    /// Orphaned shards that came, or were sent, in this view.
+    settled: BTreeSet<usize>,
+    /// Shards that others were asked for in this view.
+    asked: BTreeSet<usize>,
+    /// Contributions that were sent again: to whom, for which shard.
+    again: BTreeSet<(usize, usize)>,
+    /// Views in which everybody had everything.
+    committed: BTreeSet<BTreeSet<usize>>,
+    /// Numbers this rank's words.
+    said: u32,
+    /// Contributions that come after this are left out.
+    pub(super) collect_by: Time,
+    /// Who has not done its part by then is left out.
+    late_at: Time,
+    patience: Span,
+    /// How many patiences have passed in this view.
+    strikes: u32,
+    me: usize,
+    size: usize,
+}
+
+impl Agreement {
+    /// Nobody is left out yet.
+    pub(super) fn new(facts: &Facts) -> Self {
+        let OnLoss::Continue { at_least } = facts.options.on_loss else {
+            unreachable!("only those that may go on agree")
+        };
+        let patience = facts.patience();
+        let collect_by = facts.started + patience;
+        Self {
+            without: BTreeSet::new(),
+            at_least,
+            states: BTreeMap::new(),
+            have: BTreeSet::new(),
+            settled: BTreeSet::new(),
+            asked: BTreeSet::new(),
+            again: BTreeSet::new(),
+            committed: BTreeSet::new(),
+            said: 0,
+            collect_by,
+            late_at: collect_by + patience,
+            patience,
+            strikes: 0,
+            me: facts.me,
+            size: facts.size(),
+        }
+    }
+
+    fn coordinator(&self) -> usize {
+        self.members().next().unwrap_or(0)
+    }
+
+    fn members(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.size).filter(|position| !self.without.contains(position))
+    }
+}
+
+impl Transpose {
+    fn view(&mut self) -> &mut Agreement {
+        self.agreement.as_mut().expect("only called where ranks may be left out")
+    }
+
+    fn say(&mut self, cx: &mut Context<'_>, to: usize, word: &Word) {
+        let view = self.view();
+        view.said += 1;
+        let number = view.said;
+        cx.say(to, number, word);
+    }
+
+    /// Enters the view in which these are left out as well.
+    pub(super) fn leave_out(&mut self, cx: &mut Context<'_>, who: BTreeSet<usize>) {
+        let me = cx.facts.me;
+        let now = cx.now;
+        let view = self.view();
+        let before = view.without.len();
+        view.without.extend(&who);
+        if view.without.len() == before || cx.is_done() {
+            return;
+        }
+        view.states.clear();
+        view.have.clear();
+        view.settled.clear();
+        view.asked.clear();
+        view.strikes = 0;
+        view.late_at = now + view.patience;
+        let (without, at_least) = (view.without.clone(), view.at_least);
+        let left = cx.facts.size() - without.len();
+        if left < at_least {
+            return cx.fail_too_few(left, at_least, without.into_iter().collect());
+        }
+        let all: Vec<_> = (0..self.shards.len()).collect();
+        let holds: BTreeSet<_> = all.into_iter().filter(|shard| self.holds(*shard)).collect();
+        let word = Word::State { without: without.clone(), holds: holds.clone() };
+        for to in cx.facts.others() {
+            self.say(cx, to, &word);
+        }
+        self.view().states.insert(me, holds);
+        for folding in self.folding.values_mut() {
+            without.iter().for_each(|position| folding.leave_out(*position));
+        }
+        let late_at = self.view().late_at;
+        cx.wake(late_at);
+        self.decide(cx);
+    }
+
+    /// A word of another rank.
+    pub(super) fn hear(&mut self, cx: &mut Context<'_>, from: usize, word: Word) {
+        let theirs = word.without().clone();
+        if let Word::Commit { .. } = word {
+            self.view().committed.insert(theirs.clone());
+        }
+        if !theirs.is_subset(&self.view().without) {
+            self.leave_out(cx, theirs.clone());
+        }
+        if cx.is_done() {
+            return;
+        }
+        self.heed_commit(cx);
+        if cx.is_done() || theirs != self.view().without {
+            return; // Of a view that is no more: whoever said it will hear of this one.
+        }
+        let me = cx.facts.me;
+        let coordinator = self.view().coordinator();
+        match word {
+            Word::State { holds, .. } => {
+                self.view().states.insert(from, holds);
+                self.settle(cx);
+            }
+            Word::Have { .. } => {
+                self.view().have.insert(from);
+                self.check(cx);
+            }
+            Word::Commit { .. } => {}
+            Word::Ask { shard, .. } if from == coordinator => {
+                if let Some(word) = self.settlement(shard) {
+                    self.say(cx, from, &word);
+                }
+            }
+            Word::Redo { shard, .. } if from == coordinator && shard < self.shards.len() => {
+                if self.view().again.insert((from, shard)) {
+                    let elements = self.shards[shard].elements.clone();
+                    cx.contribute(from, AGAIN + shard as u16, &self.data, elements);
+                }
+            }
+            Word::Settle { shard, account, value, .. }
+                if (from == coordinator || me == coordinator) && shard < self.shards.len() =>
+            {
+                self.take_settled(cx, from, shard, &account, value);
+            }
+            Word::Ask { .. } | Word::Redo { .. } | Word::Settle { .. } => {}
+        }
+    }
+
+    /// An orphaned shard came.
+    fn take_settled(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: usize,
+        shard: usize,
+        account: &[u8],
+        value: Vec<u8>,
+    ) {
+        let count = self.shards[shard].elements.len();
+        let account = match account.is_empty() {
+            true => Some(None),
+            false => Account::decode(account, cx.facts.size(), count).map(Some),
+        };
+        let (Some(account), true) = (account, value.len() == count * cx.facts.element.size())
+        else {
+            return cx.fail_nonsense(from, "an orphaned shard that it passed on makes no sense");
+        };
+        let left_out = self.view().without.contains(&cx.facts.me);
+        if left_out || !self.holds(shard) {
+            self.shards[shard].bytes = Some(Bytes::from(value));
+            self.shards[shard].account = account;
+        }
+        if self.view().coordinator() == cx.facts.me {
+            self.settle(cx);
+        } else {
+            self.view().settled.insert(shard);
+        }
+        self.heed_commit(cx);
+        self.check(cx);
+    }
+
+    /// A shard as it is passed on.
+    fn settlement(&mut self, shard: usize) -> Option<Word> {
+        let without = self.view().without.clone();
+        let held = self.shards.get(shard)?;
+        let value = held.bytes.as_ref()?.to_vec();
+        let account = held.account.as_ref().map(Account::encode).unwrap_or_default();
+        Some(Word::Settle { without, shard, account, value })
+    }
+
+    /// As coordinator: sees to shards whose owner is left out, once all of the view have spoken.
+    pub(super) fn settle(&mut self, cx: &mut Context<'_>) {
+        let (me, members) = (cx.facts.me, self.view().members().collect::<Vec<_>>());
+        let view = self.view();
+        let all_spoke = members.iter().all(|member| view.states.contains_key(member));
+        if cx.is_done() || members.first() != Some(&me) || !all_spoke {
+            return;
+        }
+        let without = view.without.clone();
+        for shard in 0..self.shards.len() {
+            let owner = self.shards[shard].owner;
+            if !without.contains(&owner) || self.view().settled.contains(&shard) {
+                continue;
+            }
+            if let Some(word) = self.settlement(shard).filter(|_| self.holds(shard)) {
+                self.view().settled.insert(shard);
+                for to in cx.facts.others() {
+                    let has = self.view().states.get(&to).is_some_and(|has| has.contains(&shard));
+                    if !has {
+                        self.say(cx, to, &word);
+                    }
+                }
+                continue;
+            }
+            let holder = members.iter().copied().find(|member| {
+                self.agreement.as_ref().is_some_and(|it| it.states[member].contains(&shard))
+            });
+            let folds = cx.facts.operation.reduce_op().is_some();
+            match (holder, cx.facts.operation) {
+                (Some(holder), _) => {
+                    if self.view().asked.insert(shard) {
+                        let word = Word::Ask { without: without.clone(), shard };
+                        self.say(cx, holder, &word);
+                    }
+                }
+                (None, _) if folds => self.redo(cx, shard, &members),
+                (None, Operation::Broadcast(_)) => {
+                    return cx.fail_lost(owner, "the root was lost before any rank had its data");
+                }
+                (None, _) => {
+                    let bytes = self.shards[shard].elements.len() * cx.facts.element.size();
+                    let mut delivered = vec![Some(0); cx.facts.size()];
+                    delivered[owner] = None;
+                    self.shards[shard].bytes = Some(Bytes::from(vec![0; bytes]));
+                    self.shards[shard].account = Some(Account { delivered, thin: Vec::new() });
+                    return self.settle(cx);
+                }
+            }
+        }
+        self.check(cx);
+    }
+
+    /// As coordinator: folds a shard that nobody has, from contributions sent again.
+    fn redo(&mut self, cx: &mut Context<'_>, shard: usize, members: &[usize]) {
+        if !self.folding.contains_key(&shard) {
+            self.fold(cx, shard);
+        }
+        let without = self.view().without.clone();
+        for to in members.iter().copied().filter(|to| *to != cx.facts.me) {
+            self.say(cx, to, &Word::Redo { without: without.clone(), shard });
+        }
+        let folding = self.folding.get_mut(&shard).expect("it is being folded");
+        without.iter().for_each(|position| folding.leave_out(*position));
+        if folding.is_complete() {
+            self.decide(cx);
+        }
+    }
+
+    /// This rank has everything.
+    pub(super) fn have(&mut self, cx: &mut Context<'_>) {
+        let me = cx.facts.me;
+        self.heed_commit(cx);
+        if cx.is_done() || self.view().without.contains(&me) {
+            return;
+        }
+        let members = self.view().members().collect::<Vec<_>>();
+        let view = self.view();
+        let without = view.without.clone();
+        let coordinator = view.coordinator();
+        let first_time = view.have.insert(me);
+        if coordinator != me {
+            if first_time {
+                self.say(cx, coordinator, &Word::Have { without });
+            }
+            return;
+        }
+        if members.iter().all(|member| view.have.contains(member)) {
+            let word = Word::Commit { without };
+            for to in cx.facts.others() {
+                self.say(cx, to, &word);
+            }
+            cx.effects.last_word = Some(Bytes::from(word.encode()));
+            self.finish(cx);
+        }
+    }
+
+    /// Ends if everybody has everything and so has this rank.
+    fn heed_commit(&mut self, cx: &mut Context<'_>) {
+        if cx.is_done() || !self.is_complete() {
+            return;
+        }
+        let me = cx.facts.me;
+        let orphans: Vec<_> = self.shards.iter().map(|shard| shard.owner).collect();
+        let view = self.view();
+        let ended = view.committed.iter().find(|without| {
+            // Who is left out has not told anybody what it has: it must have been given every
+            // orphaned shard in that very view.
+            let given = |shard: usize| view.settled.contains(&shard);
+            let orphaned = |shard: &usize| without.contains(&orphans[*shard]);
+            !without.contains(&me)
+                || (**without == view.without && (0..orphans.len()).filter(orphaned).all(given))
+        });
+        if let Some(without) = ended {
+            let word = Word::Commit { without: without.clone() };
+            cx.effects.last_word = Some(Bytes::from(word.encode()));
+            self.finish(cx);
+        }
+    }
+
+    /// Time passes: contributions that are late are left out, and then ranks that are.
+    pub(super) fn hurry(&mut self, cx: &mut Context<'_>) {
+        let Some(view) = &self.agreement else { return };
+        let (at_least, collect_by, late_at) = (view.at_least, view.collect_by, view.late_at);
+        if cx.now >= collect_by {
+            let own = self.folding.get_mut(&cx.facts.me);
+            if let Some(all) = own.filter(|all| all.here() >= at_least) {
+                let late: Vec<_> = all.waiting().collect();
+                late.into_iter().for_each(|position| all.leave_out(position));
+                self.decide(cx);
+            }
+        }
+        if cx.is_done() {
+            return;
+        }
+        let view = self.view();
+        if cx.now >= late_at {
+            view.strikes += 1;
+            view.late_at = cx.now + view.patience;
+            cx.wake(view.late_at);
+            let left_out = view.without.contains(&cx.facts.me);
+            let late = self.late();
+            if !left_out && !late.is_empty() {
+                self.leave_out(cx, late);
+            }
+        } else {
+            cx.wake(if cx.now < collect_by { collect_by } else { late_at });
+        }
+    }
+
+    /// Tells the others to go on without this rank.
+    pub(super) fn resign(&mut self, cx: &mut Context<'_>) {
+        let Some(view) = &self.agreement else { return };
+        let mut without = view.without.clone();
+        without.insert(cx.facts.me);
+        let word = Word::State { without, holds: BTreeSet::new() };
+        for to in cx.facts.others() {
+            self.say(cx, to, &word);
+        }
+    }
+
+    /// Who is to be left out after so many patiences in this view. Whoever owes a shard goes first;
+    /// whoever may itself wait for such a one has more time, and the coordinator, which waits for
+    /// everybody, has most.
+    fn late(&mut self) -> BTreeSet<usize> {
+        let (owners, others) = self.owing();
+        let view = self.view();
+        let coordinates = view.coordinator() == view.me;
+        match view.strikes {
+            0 | 1 => owners,
+            2 if coordinates => owners.union(&others).copied().collect(),
+            2 => owners,
+            _ => owners.union(&others).copied().collect(),
+        }
+    }
+
+    /// Owners of shards that this rank lacks; and others that it waits for.
+    fn owing(&self) -> (BTreeSet<usize>, BTreeSet<usize>) {
+        let (mut owners, mut others) = (BTreeSet::new(), BTreeSet::new());
+        for (at, shard) in self.shards.iter().enumerate() {
+            if self.holds(at) || self.folding.contains_key(&at) {
+                continue;
+            }
+            match &self.agreement {
+                Some(view) if view.without.contains(&shard.owner) => {
+                    others.insert(view.coordinator());
+                }
+                _ => _ = owners.insert(shard.owner),
+            }
+        }
+        others.extend(self.folding.values().flat_map(|all| all.waiting()));
+        if let Some(view) = &self.agreement {
+            let complete = self.is_complete();
+            if view.coordinator() != view.me {
+                others.extend(complete.then(|| view.coordinator()));
+            } else {
+                let unheard =
+                    |at: &usize| !view.states.contains_key(at) && !view.without.is_empty();
+                let silent = |at: &usize| unheard(at) || (complete && !view.have.contains(at));
+                others.extend(view.members().filter(silent));
+            }
+            others.remove(&view.me);
+        }
+        (owners, others)
+    }
+
+    /// Who keeps this rank from finishing.
+    pub(super) fn blockers(&self) -> Vec<usize> {
+        let (owners, others) = self.owing();
+        owners.union(&others).copied().collect()
+    }
+}

@@ -1,0 +1,78 @@
+//! One rank sends, one receives.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::{Context, Finished, Incoming, Machine, Sending};
+use crate::{
+    carrier::Lane,
+    loss::{Importance, Thin},
+};
+
+/// The sender: ends when the carrier says what became of the parcel.
+#[derive(Debug)]
+pub(crate) struct Send {
+    to: usize,
+    data: Bytes,
+}
+
+impl Send {
+    /// Sends to a position.
+    pub(crate) fn new(to: usize, data: Bytes) -> Self {
+        Self { to, data }
+    }
+}
+
+impl Machine for Send {
+    fn begin(&mut self, cx: &mut Context<'_>) {
+        let min_delivery = match &cx.facts.options.importance {
+            Importance::Uniform(least) => *least,
+            _ => laxity_interface::Fraction::ONE,
+        };
+        let sending = Sending::exact(self.to, 0, 0, self.data.clone(), cx.facts.element);
+        cx.effects.sends.push(Sending { lane: Lane::Direct, min_delivery, ..sending });
+    }
+
+    fn arrived(&mut self, _: &mut Context<'_>, _: Incoming) {}
+
+    fn sent(&mut self, cx: &mut Context<'_>, to: usize, missing: &[Range<usize>]) {
+        if to == self.to {
+            cx.finish(Finished { thin: holes(missing), ..Finished::default() });
+        }
+    }
+
+    fn awaits(&self) -> Vec<usize> {
+        vec![self.to]
+    }
+}
+
+/// The receiver.
+#[derive(Debug)]
+pub(crate) struct Recv {
+    from: usize,
+}
+
+impl Recv {
+    /// Receives from a position.
+    pub(crate) fn new(from: usize) -> Self {
+        Self { from }
+    }
+}
+
+impl Machine for Recv {
+    fn begin(&mut self, _: &mut Context<'_>) {}
+
+    fn arrived(&mut self, cx: &mut Context<'_>, parcel: Incoming) {
+        let thin = holes(&parcel.missing);
+        cx.finish(Finished { thin, ..Finished::exact(vec![parcel.body]) });
+    }
+
+    fn awaits(&self) -> Vec<usize> {
+        vec![self.from]
+    }
+}
+
+fn holes(missing: &[Range<usize>]) -> Vec<Thin> {
+    missing.iter().map(|elements| Thin { elements: elements.clone(), contributions: 0 }).collect()
+}
