@@ -6,6 +6,7 @@
 
 mod envelope;
 pub mod memory;
+pub mod simulated;
 
 use std::ops::Range;
 

@@ -178,6 +178,17 @@ impl Simulation {
         Run::new(self, driver, Some(observer)).run(limits)
     }
 
+    /// Lets things happen without looking back: no [`Outcome`], whose cost grows with the flows so
+    /// far. For drivers that stop and go on very often.
+    ///
+    /// # Panics
+    /// As [`run`](Self::run) does.
+    pub fn advance(&mut self, driver: &mut dyn Driver, limits: Limits) -> Stopped {
+        let stopped = Run::new(self, driver, None).go(limits);
+        self.collected.clear();
+        stopped
+    }
+
     /// The time.
     pub fn now(&self) -> Time {
         self.net.time()

@@ -36,7 +36,7 @@ impl<'a> Run<'a> {
         self.outcome(stopped)
     }
 
-    fn go(&mut self, limits: Limits) -> Stopped {
+    pub(super) fn go(&mut self, limits: Limits) -> Stopped {
         let last = self.sim.events.saturating_add(limits.max_events);
         let until = limits.until.as_ps();
         self.drive();
