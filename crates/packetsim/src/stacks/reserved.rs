@@ -9,7 +9,8 @@
 
 use std::collections::BTreeSet;
 
-use laxity_interface::{Ecn, Time};
+use laxity_interface::{Ecn, Rate, Time};
+use laxity_protocol::{Endpoint, Reason};
 
 use super::laxity::{Form, Laxity};
 use crate::{
@@ -30,15 +31,32 @@ pub struct Reserved {
     exact: BTreeSet<HostId>,
 }
 
+/// What rate control did last, and why.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Outlook {
+    /// The rate that may be sent at.
+    pub rate: Rate,
+    /// Loss rate of the last epoch, and what could be afforded; unknown at the minimum rate.
+    pub loss_and_target: Option<(f64, f64)>,
+}
+
 impl Reserved {
     /// On the host of this number.
     pub fn new(form: Form, host: HostId, seed: u64) -> Self {
         Self { inner: Laxity::new(form, host, seed), exact: BTreeSet::new() }
     }
 
-    /// The protocol inside.
-    pub fn inner(&self) -> &Laxity {
-        &self.inner
+    /// What rate control thinks of the connection that was opened first.
+    pub fn outlook(&self) -> Option<Outlook> {
+        let endpoint: &Endpoint = self.inner.endpoint()?;
+        let lane = endpoint.peers().find_map(|peer| endpoint.peer(peer))?.slack;
+        let loss_and_target = match lane.reason {
+            Reason::WithinSlack { loss, target } | Reason::BeyondSlack { loss, target } => {
+                Some((loss, target))
+            }
+            _ => None,
+        };
+        Some(Outlook { rate: lane.rate, loss_and_target })
     }
 }
 
