@@ -124,7 +124,7 @@ fn steps(moving: &Moving, moved: &Moved) -> Vec<Step> {
         let pair = |pick: fn((f64, f64)) -> f64| {
             mean(own().filter_map(|moment| moment.outlook.loss_and_target).map(pick))
         };
-        let Some(Moment { queue, .. }) = own().last().copied() else { continue };
+        let Some(Moment { queue, .. }) = own().next_back().copied() else { continue };
         steps.push(Step {
             from,
             background: moving.queues[passed.max(1) - 1].1,
