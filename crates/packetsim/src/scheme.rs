@@ -16,6 +16,7 @@ use crate::{
         laxity::{Form, Laxity},
         ndp::{self, Ndp},
         pfabric::{self, Pfabric},
+        reserved::Reserved,
         udp::{self, Udp},
     },
 };
@@ -208,7 +209,8 @@ impl Scheme {
     /// What one host runs.
     pub fn stack(&self, host: HostId, seed: u64, _: &World) -> Box<dyn Stack> {
         match *self {
-            Self::Protocol(form) => Box::new(Laxity::new(form, host, seed)),
+            Self::Protocol(Form::Laxity) => Box::new(Laxity::new(Form::Laxity, host, seed)),
+            Self::Protocol(form) => Box::new(Reserved::new(form, host, seed)),
             Self::Bounded => Box::new(Bounded::new()),
             Self::Dctcp(tcp, approx) => {
                 let config = match tcp {

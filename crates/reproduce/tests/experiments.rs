@@ -8,13 +8,14 @@ fn run(name: &str) -> Findings {
 }
 
 /// Claims that hold and that do not, as docs/reproduce.md says.
-const QUICK: [(&str, usize, usize); 6] = [
+const QUICK: [(&str, usize, usize); 7] = [
     ("cadentflow-fig1", 2, 0),
     ("cadentflow-flexibility", 3, 0),
     ("cadentflow-inference", 2, 1),
     ("mlfabric-ordering", 3, 0),
     ("mlfabric-aggregation", 3, 0),
     ("mlfabric-links", 3, 0),
+    ("netapprox-timeline", 2, 1),
 ];
 
 #[test]
@@ -42,7 +43,7 @@ fn findings_are_complete() {
 
 #[test]
 fn the_same_seed_gives_the_same_findings() {
-    for name in ["mlfabric-links", "mlfabric-ordering"] {
+    for name in ["mlfabric-links", "mlfabric-ordering", "netapprox-timeline"] {
         assert_eq!(run(name), run(name), "{name}");
     }
     let links = find("mlfabric-links").unwrap().experiment.unwrap();

@@ -9,4 +9,5 @@ pub mod dctcp;
 pub mod laxity;
 pub mod ndp;
 pub mod pfabric;
+pub mod reserved;
 pub mod udp;

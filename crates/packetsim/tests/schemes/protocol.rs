@@ -47,3 +47,14 @@ fn what_may_be_lost_decides_the_queue() {
     assert!(ratio(of(&both, 0), of(&alone, 0)) < 1.3, "{} {}", of(&both, 0), of(&alone, 0));
     assert!(of(&both, 1) > of(&alone, 0) / 2);
 }
+
+/// Jobs of few large messages soon have no slack left. Their packets went to queue 0, which the paper
+/// reserves (§5.2), and filled it: its rate control hears of losses only, and there were none before
+/// the whole buffer was full.
+#[test]
+fn spent_slack_filled_the_queue_of_exact_traffic() {
+    let outcome = run(scheme("atp-full"), 9, &incast(8, (20, 60_000), 0.9));
+    assert!(outcome.drops > 0, "slack was spent");
+    // Queue 0 is the only one that marks.
+    assert_eq!(outcome.marks, 0);
+}

@@ -21,7 +21,7 @@ mod tests {
     use crate::options::Options;
 
     /// Seconds, not minutes: two racks, small models, one or two iterations.
-    const TINY: Size = Size { racks: 2, smaller: 40, iterations: 2, warm_us: 50 };
+    const TINY: Size = Size { racks: 2, smaller: 40, iterations: 2, warm_us: 50, seeds: 1 };
 
     #[test]
     fn every_training_ends_and_keeps_its_bound() {

@@ -31,11 +31,13 @@ pub(super) struct Size {
     pub(super) iterations: u32,
     /// Background before the training begins.
     pub(super) warm_us: u64,
+    /// Seeds, counted from the one that was asked for.
+    pub(super) seeds: u64,
 }
 
 impl Size {
-    const FULL: Self = Self { racks: 8, smaller: 1, iterations: 10, warm_us: 5_000 };
-    const QUICK: Self = Self { racks: 4, smaller: 4, iterations: 2, warm_us: 1_000 };
+    const FULL: Self = Self { racks: 8, smaller: 1, iterations: 10, warm_us: 5_000, seeds: 3 };
+    const QUICK: Self = Self { racks: 4, smaller: 4, iterations: 2, warm_us: 1_000, seeds: 1 };
 
     pub(super) fn of(options: &Options) -> Self {
         options.pick(Self::QUICK, Self::FULL)
@@ -202,7 +204,10 @@ pub(super) fn open(findings: &mut Findings, size: &Size) {
         "The paper's tables give neither sizes nor computing times of its models: sizes are those of usual examples on such \
          data, computing is operations over an assumed speed, lower for the RNN so that the paper's order comes out.",
     );
-    findings.chose(format!("{} iterations of every training.", size.iterations));
+    findings.chose(format!(
+        "{} iterations of every training, with each of {} seeds.",
+        size.iterations, size.seeds
+    ));
     if size.smaller > 1 {
         findings.chose(format!(
             "Quick: {} racks instead of 8, so incasts are smaller; models and their computing divided by {}.",
@@ -217,15 +222,39 @@ pub(super) fn run(
     size: &Size,
     cases: &[Case],
 ) -> Result<Vec<Run>, ReproduceError> {
-    let (done, of) = (AtomicU64::new(0), cases.len() as u64);
+    let seeds = options.seed..options.seed + size.seeds;
+    let tasks: Vec<_> =
+        cases.iter().flat_map(|case| seeds.clone().map(move |seed| (case, seed))).collect();
+    let (done, of) = (AtomicU64::new(0), tasks.len() as u64);
     options.progress.tell("training", 0, of);
-    let act = |case: &Case| {
-        let ran = train(case, size, options.seed);
+    let act = |(case, seed): &(&Case, u64)| {
+        let ran = train(case, size, *seed);
         options.progress.tell("training", 1 + done.fetch_add(1, Ordering::Relaxed), of);
         ran
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    each(cases, threads, act).into_iter().collect()
+    let runs = each(&tasks, threads, act).into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok(runs.chunks(size.seeds as usize).map(merge).collect())
+}
+
+/// The runs of one case with all seeds: times of all of them, means of parts, sums of counts.
+fn merge(runs: &[Run]) -> Run {
+    let mean = |pick: fn(&Run) -> f64| runs.iter().map(pick).sum::<f64>() / runs.len() as f64;
+    let networks: Option<Vec<f64>> = runs.iter().map(|run| run.network_ms).collect();
+    let flow_times: Vec<f64> = runs.iter().flat_map(|run| run.flow_times.clone()).collect();
+    Run {
+        case: runs[0].case,
+        network_ms: networks.map(|all| all.iter().sum::<f64>() / all.len() as f64),
+        flows: Summary::of(&flow_times),
+        flow_times,
+        loss: mean(|run| run.loss),
+        worst_loss: runs.iter().map(|run| run.worst_loss).fold(0.0, f64::max),
+        short: mean(|run| run.short),
+        unfinished: runs.iter().map(|run| run.unfinished).sum(),
+        timeouts: runs.iter().map(|run| run.timeouts).sum(),
+        drops: runs.iter().map(|run| run.drops).sum(),
+        compute_ms: runs[0].compute_ms,
+    }
 }
 
 fn text(case: &Case, size: &Size) -> String {

@@ -1,11 +1,17 @@
 //! Experiments of the family `netapprox`.
 
+mod beam;
 mod breakdown;
 mod coexist;
+mod dynamic;
+mod fairness;
 mod incast;
+mod merged;
+mod moving;
 mod overall;
 mod queues;
 mod setting;
+mod timeline;
 
 use crate::experiment::Experiment;
 
@@ -14,8 +20,11 @@ pub(crate) const EXPERIMENTS: &[&dyn Experiment] = &[
     &overall::Overall,
     &queues::Queues,
     &incast::Incast,
+    &timeline::Timeline,
+    &dynamic::Dynamic,
     &breakdown::Breakdown,
     &coexist::Coexist,
+    &fairness::Fairness,
 ];
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use laxity_interface::{Ecn, Span, Time};
 
-use self::window::Window;
+use self::window::{Arrival, Window};
 use crate::{
     flow::FlowId,
     packet::{CONTROL, Packet},
@@ -137,12 +137,13 @@ impl Stack for Bounded {
             _ => {}
         }
         let Some(sender) = self.sending.get_mut(&id) else { return };
+        let (number, next, out) = (packet.acknowledged, sender.next, sender.book.out());
         if sender.book.acknowledge(packet.sequence as u32) {
-            let (marked, number) = (packet.kind == MARKED, packet.acknowledged);
-            sender.window.handle_ack(marked, number, sender.next);
+            let marked = packet.kind == MARKED;
+            sender.window.handle_ack(Arrival { marked, number, next, out });
         }
-        if sender.book.hear(packet.acknowledged, DISTANCE) > 0 {
-            sender.window.handle_loss();
+        if sender.book.hear(number, DISTANCE) > 0 {
+            sender.window.handle_loss(number, next);
         }
         self.timers.set(id, Some(cx.now + LAST_RESORT));
         self.look_at(id);
@@ -153,7 +154,7 @@ impl Stack for Bounded {
             let Some(sender) = self.sending.get_mut(&id) else { continue };
             self.tally.timeouts += 1;
             sender.book.lose_all();
-            sender.window.handle_silence();
+            sender.window.handle_silence(sender.next);
             self.timers.set(id, Some(cx.now + LAST_RESORT));
             self.look_at(id);
         }
