@@ -11,5 +11,6 @@ pub(crate) mod sys;
 
 pub(crate) use enter::Entrance;
 pub use enter::end_with_parent;
+pub(crate) use ethtool::Offload;
 pub use site::SiteError;
 pub(crate) use site::{Number, Site};
