@@ -2,7 +2,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BinaryHeap, VecDeque},
+    collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque},
 };
 
 use laxity_interface::{Rate, Time};
@@ -44,6 +44,8 @@ pub struct Fabric {
     addresses: BTreeMap<MacAddress, HostId>,
     /// By time; entries that no longer fit their port are skipped.
     events: BinaryHeap<Reverse<(Time, Event, PortId)>>,
+    /// The earliest time at which each port that is busy lets a frame arrive, soonest first.
+    soonest: BTreeSet<(Time, PortId)>,
     ready: VecDeque<(HostId, Frame, Time)>,
     spare: Vec<Vec<u8>>,
     unroutable: Count,
@@ -66,6 +68,7 @@ impl Fabric {
             routes,
             addresses,
             events: BinaryHeap::new(),
+            soonest: BTreeSet::new(),
             ready: VecDeque::new(),
             spare: Vec::new(),
             unroutable: Count::default(),
@@ -102,10 +105,16 @@ impl Fabric {
 
     /// Makes a frame of a copy of these bytes, in a buffer that was used before if there is one.
     pub fn frame(&mut self, bytes: &[u8]) -> Frame {
-        let mut buffer = self.spare.pop().unwrap_or_default();
-        buffer.clear();
+        let mut buffer = self.buffer();
         buffer.extend_from_slice(bytes);
         Frame::new(buffer)
+    }
+
+    /// An empty buffer for a frame, one that was used before if there is one.
+    pub fn buffer(&mut self) -> Vec<u8> {
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        buffer.clear();
+        buffer
     }
 
     /// Takes back the buffer of a frame that came out and is not needed any more.
@@ -148,12 +157,15 @@ impl Fabric {
         if let Some(found) = self.poll_frame(now) {
             return Some(found);
         }
-        let near = |port: &&Port| port.arrival().is_some_and(|at| at <= until);
-        let mut last = self.ports.iter().filter_map(|port| match port.to {
-            NodeId::Host(host) => Some(port).filter(near).map(|port| (port.id, host)),
-            NodeId::Switch(_) => None,
-        });
-        let (id, host) = last.next()?;
+        let soon = self.soonest.iter().take_while(|(at, _)| *at <= until);
+        let (id, host) = soon.copied().find_map(|(_, id)| {
+            let port = &self.ports[id.index()];
+            match port.to {
+                NodeId::Host(host) if port.arrival()? <= until => Some((id, host)),
+                // A frame that its port still sends, or one that comes to a switch.
+                NodeId::Host(_) | NodeId::Switch(_) => None,
+            }
+        })?;
         let port = &mut self.ports[id.index()];
         let at = port.arrival()?;
         let frame = port.handle_arrival()?;
@@ -167,8 +179,7 @@ impl Fabric {
         if let Some((_, _, at)) = self.ready.front() {
             return Some(*at);
         }
-        let earliest = self.ports.iter().map(Port::earliest).min()?;
-        (earliest < Time::MAX).then_some(earliest)
+        self.soonest.first().map(|(at, _)| *at)
     }
 
     /// Changes the network.
@@ -179,7 +190,10 @@ impl Fabric {
         self.advance(now);
         match change {
             Change::Rate { port, rate } => self.set_rate(port, rate),
-            Change::Delay { port, delay } => self.ports[port.index()].set_delay(delay),
+            Change::Delay { port, delay } => {
+                self.ports[port.index()].set_delay(delay);
+                self.schedule(port);
+            }
             Change::Loss { port, loss } => self.ports[port.index()].set_loss(loss),
             // The two directions of a link have neighbouring numbers.
             Change::Link { port, up } => {
@@ -286,6 +300,12 @@ impl Fabric {
     /// Enters what a port does next into the calendar, unless it is there.
     fn schedule(&mut self, id: PortId) {
         let port = &mut self.ports[id.index()];
+        let earliest = Some(port.earliest()).filter(|at| *at < Time::MAX);
+        let before = std::mem::replace(&mut port.soonest, earliest);
+        if before != earliest {
+            before.map(|at| self.soonest.remove(&(at, id)));
+            self.soonest.extend(earliest.map(|at| (at, id)));
+        }
         let next = [port.done(), port.arrival()];
         let entered = std::mem::replace(&mut port.entered, next);
         for ((at, before), event) in next.into_iter().zip(entered).zip(EVENTS) {

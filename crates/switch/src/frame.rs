@@ -52,6 +52,7 @@ pub struct Frame {
     dscp: Dscp,
     ecn: Ecn,
     flow: u64,
+    note: u32,
     /// Where it goes; none means everywhere. Set by the fabric.
     pub(crate) to: Option<HostId>,
     /// Where it came from. Set by the fabric.
@@ -70,7 +71,20 @@ impl Frame {
         };
         let flow = flow(&bytes, payload);
         let (dscp, ecn) = (Dscp::from_tos(tos), Ecn::from_bits(tos));
-        Self { bytes, payload, dscp, ecn, flow, to: None, from: HostId::new(0) }
+        Self { bytes, payload, dscp, ecn, flow, note: 0, to: None, from: HostId::new(0) }
+    }
+
+    /// Adds a number that travels with the frame and means nothing to the switch: what a driver wants
+    /// to know again when the frame comes out.
+    #[must_use]
+    pub const fn with_note(mut self, note: u32) -> Self {
+        self.note = note;
+        self
+    }
+
+    /// The driver's number; 0 if it gave none.
+    pub const fn note(&self) -> u32 {
+        self.note
     }
 
     /// The frame as it goes out.

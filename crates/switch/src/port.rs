@@ -27,6 +27,8 @@ pub(crate) struct Port {
     pub(crate) up: bool,
     /// What the fabric's calendar knows of `done` and `arrival`.
     pub(crate) entered: [Option<Time>; 2],
+    /// Under which time the fabric keeps it among those that let a frame arrive soon.
+    pub(crate) soonest: Option<Time>,
     rate: Option<Rate>,
     delay: Span,
     overhead: Bytes,
@@ -71,6 +73,7 @@ impl Port {
             to,
             up: true,
             entered: [None; 2],
+            soonest: None,
             rate,
             delay,
             overhead,

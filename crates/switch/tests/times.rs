@@ -144,3 +144,36 @@ fn a_shorter_wire_lets_nothing_overtake() {
     assert_eq!(world.times(), [us(600), us(600), us(810)]);
     assert_eq!(world.ports(), [0, 1, 2]);
 }
+
+#[test]
+fn frames_on_their_last_link_can_be_had_early_and_in_order() {
+    let (mut fabric, a) = chain(Rate::from_mbps(50));
+    for number in 0..3 {
+        let frame = fabric.frame(&hundred(number, 0));
+        fabric.handle_frame(Time::ZERO, a, frame);
+    }
+    // What a driver that looks every 40 us and takes what comes in the next 30 sees, and when.
+    let mut early = Vec::new();
+    for step in 0..60 {
+        let now = us(40 * step);
+        while let Some((_, _, due)) = fabric.poll_frame_until(now, now + Span::from_us(30)) {
+            assert!(due <= now + Span::from_us(30), "{due} at {now}");
+            early.push(due);
+        }
+    }
+    let (mut fabric, a) = chain(Rate::from_mbps(50));
+    for number in 0..3 {
+        let frame = fabric.frame(&hundred(number, 0));
+        fabric.handle_frame(Time::ZERO, a, frame);
+    }
+    let due: Vec<_> = std::iter::from_fn(|| fabric.poll_frame(us(10_000))).map(|it| it.2).collect();
+    assert_eq!(early, due, "looking early changes no time");
+    assert_eq!(due.len(), 3);
+    // A wire that is made shorter brings the next one sooner, and the fabric knows.
+    let frame = fabric.frame(&hundred(3, 0));
+    fabric.handle_frame(us(20_000), a, frame);
+    let before = fabric.poll_timeout().expect("one is on its way");
+    let delay = Span::ZERO;
+    fabric.handle_change(us(20_000), Change::Delay { port: fabric.uplink(a), delay });
+    assert_eq!(fabric.poll_timeout(), Some(before - Span::from_us(1)));
+}

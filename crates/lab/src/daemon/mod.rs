@@ -24,7 +24,7 @@ use crate::{
     client::runtime::{Entry, Record},
     engine::{Engine, EngineOptions, Realtime},
     file::Network,
-    host::{Site, processes, site, sys},
+    host::{Offload, Site, processes, site, sys},
     wire::{Introduction, KEEP, Ready, Start},
 };
 
@@ -102,7 +102,8 @@ fn up(start: Start) -> Result<Daemon, String> {
     let signals = sys::signals(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT])
         .map_err(|error| format!("cannot watch for signals: {error}"))?;
     let mtus: Vec<_> = network.hosts.iter().map(|host| host.mtu).collect();
-    let site = Site::build(&mtus).map_err(|error| error.to_string())?;
+    let offload = if network.offload { Offload::Switch } else { Offload::Hosts };
+    let site = Site::build(&mtus, offload).map_err(|error| error.to_string())?;
     let files = |error: io::Error| {
         format!(
             "cannot write to `{}`: {error}; check that there is space",
@@ -122,7 +123,8 @@ fn up(start: Start) -> Result<Daemon, String> {
         .collect();
     let realtime = if start.realtime { Realtime::Auto } else { Realtime::Off };
     let ring = ring_size(network.hosts.len());
-    let options = EngineOptions { realtime, ring, ..EngineOptions::default() };
+    let options =
+        EngineOptions { realtime, ring, join: network.offload, ..EngineOptions::default() };
     let engine = Engine::start(ports, fabric, options).map_err(|error| error.to_string())?;
     let listener = UnixListener::bind(entry.socket()).map_err(files)?;
     let (bell, ringer) = UnixStream::pair().map_err(files)?;

@@ -10,6 +10,7 @@
 
 mod clock;
 mod health;
+mod offload;
 mod pace;
 mod ring;
 mod schedule;
@@ -30,7 +31,7 @@ use laxity_interface::Span;
 use laxity_switch::{Change, Counters, Fabric, HostId};
 use serde::{Deserialize, Serialize};
 
-pub use health::{Health, Lateness};
+pub use health::{Health, LateTimes};
 
 use work::Worker;
 
@@ -59,6 +60,9 @@ pub struct EngineOptions {
     pub gather: Span,
     /// How many bytes of memory each interface's ring has.
     pub ring: usize,
+    /// Whether packets of one flow that leave together for one host are joined, as network cards do.
+    /// What hosts send in one piece is cut in any case.
+    pub join: bool,
 }
 
 impl Default for EngineOptions {
@@ -68,6 +72,7 @@ impl Default for EngineOptions {
             spin: Span::from_us(40),
             gather: Span::from_us(100),
             ring: 8 << 20,
+            join: true,
         }
     }
 }
@@ -136,7 +141,8 @@ impl Engine {
     /// by name. Frames that a host sends come in at its interface.
     ///
     /// The engine's thread may run on the cores on which the caller may, and takes the last of them.
-    /// A host's own interface must not leave checksums or segmentation to hardware that is not there.
+    /// A host's interface may leave checksums, and the cutting of TCP and UDP, to the engine, but nothing
+    /// else: no SCTP, no tunnels.
     pub fn start(
         ports: Vec<(HostId, String)>,
         fabric: Fabric,

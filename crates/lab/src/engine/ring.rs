@@ -1,4 +1,8 @@
 //! A packet socket on one interface, with a ring of frames that the kernel fills (TPACKET_V2).
+//!
+//! A slot is as long as a packet of the wire. A frame that holds several does not fit: then its slot
+//! says that it waits, whole, in the socket's queue. So order and time are those of the ring, and
+//! large frames take memory only while they are there.
 #![allow(unsafe_code, reason = "packet sockets and memory shared with the kernel")]
 
 use std::{
@@ -9,7 +13,10 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use super::EngineError;
+use super::{
+    EngineError,
+    offload::virtio::{self, Meta, Unknown},
+};
 
 /// The ring is made of blocks of this many bytes; no frame lies across two.
 const BLOCK: usize = 256 << 10;
@@ -17,14 +24,36 @@ const BLOCK: usize = 256 << 10;
 /// Room before a frame: the kernel's header, an address, and padding.
 const HEADROOM: usize = 128;
 
-/// A frame in the ring.
-#[derive(Debug)]
-pub(super) struct Received<'a> {
-    /// The kernel's time stamp.
+/// Room for the longest frame, and what is told about it.
+const WHOLE: usize = virtio::LENGTH + (64 << 10) + 256;
+
+/// `PACKET_COPY_THRESH` of linux/if_packet.h: whether frames that do not fit their slot are queued.
+const QUEUE_LONG: libc::c_int = 7;
+/// `PACKET_VNET_HDR` of the same.
+const TELL: libc::c_int = 15;
+/// `TP_STATUS_COPY` of the same: the frame is in the socket's queue.
+const QUEUED: u32 = 1 << 1;
+
+/// When a frame came, by the kernel's clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stamp {
     pub(super) seconds: u32,
     pub(super) nanoseconds: u32,
-    /// The frame; none if it did not fit the ring, because it is longer than the MTU.
-    pub(super) bytes: Option<&'a [u8]>,
+}
+
+/// Why a frame that is in the ring cannot be had.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Unreadable {
+    /// It was too long for its slot, and for it the socket's queue was full.
+    Lost,
+    /// It holds something that nobody here can cut.
+    Unknown,
+}
+
+impl From<Unknown> for Unreadable {
+    fn from(Unknown: Unknown) -> Self {
+        Self::Unknown
+    }
 }
 
 /// A packet socket and its ring.
@@ -37,24 +66,38 @@ pub(super) struct Ring {
     slots: usize,
     /// The slot that the kernel fills next.
     head: usize,
+    /// A frame that was in the socket's queue.
+    whole: Box<[u8]>,
 }
 
 // SAFETY: the mapping belongs to this value alone, and nothing about it is tied to a thread.
 unsafe impl Send for Ring {}
 
-/// Lets frames that a host has not looked at yet wait in so much memory: where the host's work is done
-/// on another core, the default is too small for the burst of a busy millisecond.
-fn hold(socket: &OwnedFd, memory: usize) {
-    let memory = memory as libc::c_int;
-    for option in [libc::SO_SNDBUFFORCE, libc::SO_SNDBUF] {
+/// How much memory may hold what goes into a socket, or what comes out of it.
+#[derive(Clone, Copy, Debug)]
+enum Memory {
+    /// Frames that a host has not looked at yet: where its work is done on another core, the default is
+    /// too small for the burst of a busy millisecond.
+    Out,
+    /// Frames that do not fit the ring.
+    In,
+}
+
+fn hold(socket: &OwnedFd, which: Memory, bytes: usize) {
+    let bytes = bytes as libc::c_int;
+    let options = match which {
+        Memory::Out => [libc::SO_SNDBUFFORCE, libc::SO_SNDBUF],
+        Memory::In => [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF],
+    };
+    for option in options {
         // SAFETY: the pointer and the length are those of one number.
         let answer = unsafe {
             libc::setsockopt(
                 socket.as_raw_fd(),
                 libc::SOL_SOCKET,
                 option,
-                ptr::from_ref(&memory).cast(),
-                size_of_val(&memory) as libc::socklen_t,
+                ptr::from_ref(&bytes).cast(),
+                size_of_val(&bytes) as libc::socklen_t,
             )
         };
         // The first needs a privilege; with the second the system's own limit holds.
@@ -86,7 +129,10 @@ impl Ring {
         set(&socket, libc::PACKET_IGNORE_OUTGOING, &yes).map_err(fail("ignore own frames"))?;
         // Frames go straight to the driver; the queues are ours.
         set(&socket, libc::PACKET_QDISC_BYPASS, &yes).map_err(fail("bypass the queues"))?;
-        hold(&socket, memory);
+        set(&socket, TELL, &yes).map_err(fail("learn of offloads"))?;
+        set(&socket, QUEUE_LONG, &yes).map_err(fail("queue long frames"))?;
+        hold(&socket, Memory::Out, memory);
+        hold(&socket, Memory::In, memory);
         let slot = (mtu + HEADROOM).next_power_of_two().clamp(2048, BLOCK);
         let blocks = memory.div_ceil(BLOCK).max(1);
         let length = blocks * BLOCK;
@@ -106,7 +152,8 @@ impl Ring {
             return Err(fail("map the ring")(io::Error::last_os_error()));
         }
         let map = NonNull::new(map.cast()).expect("mmap never maps the null page here");
-        let ring = Self { socket, map, length, slot, slots: length / slot, head: 0 };
+        let whole = vec![0; WHOLE].into_boxed_slice();
+        let ring = Self { socket, map, length, slot, slots: length / slot, head: 0, whole };
         ring.bind(index).map_err(fail("bind"))?;
         Ok(ring)
     }
@@ -115,26 +162,56 @@ impl Ring {
         self.socket.as_raw_fd()
     }
 
-    /// The oldest frame that was not released, if there is one.
-    pub(super) fn peek(&self) -> Option<Received<'_>> {
-        let header = self.header();
+    /// When the oldest frame that was not released came, if there is one.
+    pub(super) fn peek(&self) -> Option<Stamp> {
+        let header = self.oldest()?;
+        Some(Stamp { seconds: header.tp_sec, nanoseconds: header.tp_nsec })
+    }
+
+    /// The oldest frame that was not released, and what is told about it. To be called once for each.
+    ///
+    /// PRECONDITION: [`peek`](Self::peek) has found one.
+    pub(super) fn read(&mut self) -> Result<(Meta, &[u8]), Unreadable> {
+        let header = self.oldest().ok_or(Unreadable::Lost)?;
+        if header.tp_status & QUEUED != 0 {
+            return self.read_queued();
+        }
+        let (start, length) = (usize::from(header.tp_mac), header.tp_snaplen as usize);
+        let whole = header.tp_snaplen == header.tp_len && start + length <= self.slot;
+        let told = start.checked_sub(virtio::LENGTH).filter(|_| whole).ok_or(Unreadable::Lost)?;
+        // SAFETY: inside the slot (checked above), which the kernel does not touch until `release`,
+        // and that needs `&mut self`.
+        let bytes = unsafe {
+            let slot = self.map.add(self.head * self.slot);
+            std::slice::from_raw_parts(slot.add(told).as_ptr(), virtio::LENGTH + length)
+        };
+        split(bytes)
+    }
+
+    /// Takes the oldest frame out of the socket's queue.
+    fn read_queued(&mut self) -> Result<(Meta, &[u8]), Unreadable> {
+        let buffer = &mut self.whole;
+        // SAFETY: the pointer and the length are those of one buffer.
+        let length = unsafe {
+            libc::recv(
+                self.socket.as_raw_fd(),
+                buffer.as_mut_ptr().cast(),
+                buffer.len(),
+                libc::MSG_DONTWAIT | libc::MSG_TRUNC,
+            )
+        };
+        let length = usize::try_from(length).map_err(|_| Unreadable::Lost)?;
+        split(self.whole.get(..length).ok_or(Unreadable::Lost)?)
+    }
+
+    /// What the kernel wrote about the oldest frame that was not released, if there is one.
+    fn oldest(&self) -> Option<libc::tpacket2_hdr> {
         if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return None;
         }
         // SAFETY: the slot is ours since the status says so, until `release`; the kernel wrote a
         // header at its beginning.
-        let header = unsafe { header.read() };
-        let (start, length) = (usize::from(header.tp_mac), header.tp_snaplen as usize);
-        let whole = header.tp_snaplen == header.tp_len && start + length <= self.slot;
-        let bytes = whole.then(|| {
-            // SAFETY: inside the slot (checked above), which the kernel does not touch until
-            // `release`, and that needs `&mut self`.
-            unsafe {
-                let slot = self.map.add(self.head * self.slot);
-                std::slice::from_raw_parts(slot.add(start).as_ptr(), length)
-            }
-        });
-        Some(Received { seconds: header.tp_sec, nanoseconds: header.tp_nsec, bytes })
+        Some(unsafe { self.header().read() })
     }
 
     /// Gives the oldest frame's slot back to the kernel.
@@ -205,6 +282,12 @@ impl Drop for Ring {
         // SAFETY: the mapping was made by `open` with this length and is not used any more.
         unsafe { libc::munmap(self.map.as_ptr().cast(), self.length) };
     }
+}
+
+/// What is told about a frame, and the frame behind it.
+fn split(bytes: &[u8]) -> Result<(Meta, &[u8]), Unreadable> {
+    let (told, frame) = bytes.split_first_chunk().ok_or(Unreadable::Lost)?;
+    Ok((Meta::decode(*told)?, frame))
 }
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {

@@ -11,17 +11,18 @@ use std::{
 };
 
 use laxity_interface::{Span, Time};
-use laxity_switch::{Fabric, HostId};
+use laxity_switch::{Fabric, Frame, HostId};
 
 use super::{
-    EngineError, EngineOptions, Health, Realtime, Request, Snapshot,
+    EngineError, EngineOptions, Health, LateTimes, Realtime, Request, Snapshot,
     clock::Clock,
-    health::Histogram,
+    offload::{cut::Cutter, virtio::OpenChecksum},
     pace::{Pace, REST},
-    ring::Ring,
+    ring::{Ring, Unreadable},
     schedule,
     transmit::Outbox,
 };
+use crate::lateness::Lateness;
 
 /// How many frames are taken in before those that are due go out.
 const INTAKE: usize = 256;
@@ -38,6 +39,17 @@ struct Port {
     outbox: Outbox,
 }
 
+/// What has come in, gone out and been lost since the health was taken.
+#[derive(Debug, Default)]
+struct Tally {
+    received: u64,
+    received_pieces: u64,
+    sent_pieces: u64,
+    ring_drops: u64,
+    oversized: u64,
+    refused: u64,
+}
+
 /// Everything the thread owns.
 pub(super) struct Worker {
     ports: Vec<Port>,
@@ -50,11 +62,8 @@ pub(super) struct Worker {
     clock: Clock,
     aligned: Time,
     pace: Pace,
-    lateness: Histogram,
-    received: u64,
-    ring_drops: u64,
-    oversized: u64,
-    refused: u64,
+    lateness: Lateness,
+    tally: Tally,
     realtime: bool,
 }
 
@@ -72,7 +81,8 @@ impl Worker {
         for (host, interface) in ports {
             port_of[host.index()] = opened.len();
             let ring = Ring::open(&interface, options.ring)?;
-            opened.push(Port { host, ring, oldest: None, outbox: Outbox::default() });
+            let outbox = Outbox::new(options.join);
+            opened.push(Port { host, ring, oldest: None, outbox });
         }
         let clock = Clock::new();
         let now = clock.now();
@@ -86,11 +96,8 @@ impl Worker {
             clock,
             aligned: now,
             pace: Pace::new(now),
-            lateness: Histogram::new(),
-            received: 0,
-            ring_drops: 0,
-            oversized: 0,
-            refused: 0,
+            lateness: Lateness::default(),
+            tally: Tally::default(),
             realtime: false,
         })
     }
@@ -126,10 +133,9 @@ impl Worker {
             let mut first: Option<(Time, usize)> = None;
             for (at, port) in self.ports.iter_mut().enumerate() {
                 if port.oldest.is_none() {
-                    port.oldest = port
-                        .ring
-                        .peek()
-                        .map(|received| self.clock.stamp(received.seconds, received.nanoseconds));
+                    let stamp = port.ring.peek();
+                    port.oldest =
+                        stamp.map(|stamp| self.clock.stamp(stamp.seconds, stamp.nanoseconds));
                 }
                 let Some(stamp) = port.oldest else { continue };
                 if first.is_none_or(|(earliest, _)| stamp < earliest) {
@@ -137,20 +143,44 @@ impl Worker {
                 }
             }
             let Some((stamp, at)) = first else { return };
-            let port = &mut self.ports[at];
-            self.received += 1;
-            self.pace.note_frame(stamp);
-            match port.ring.peek().and_then(|received| received.bytes) {
-                Some(bytes) => {
-                    let frame = self.fabric.frame(bytes);
-                    // A stamp ahead of the clock is a wall clock that was moved.
-                    let stamp = stamp.min(now.max(self.clock.now()));
-                    self.fabric.handle_frame(stamp, port.host, frame);
-                }
-                None => self.oversized += 1,
+            // A stamp ahead of the clock is a wall clock that was moved.
+            let stamp = stamp.min(now.max(self.clock.now()));
+            self.take_frame(stamp, at);
+            self.ports[at].ring.release();
+            self.ports[at].oldest = None;
+        }
+    }
+
+    /// The oldest frame of a port, or the packets that it holds, go into the fabric. They do at one
+    /// time, as from a host that sends as fast as it can; a way with a rate spreads them.
+    fn take_frame(&mut self, stamp: Time, at: usize) {
+        let Port { host, ring, .. } = &mut self.ports[at];
+        let (fabric, pace, tally) = (&mut self.fabric, &mut self.pace, &mut self.tally);
+        tally.received_pieces += 1;
+        let (meta, bytes) = match ring.read() {
+            Ok(read) => read,
+            Err(Unreadable::Lost) => return tally.ring_drops += 1,
+            Err(Unreadable::Unknown) => return tally.oversized += 1,
+        };
+        let note = OpenChecksum::to_note(meta.checksum);
+        let mut take = |fabric: &mut Fabric, frame: Frame| {
+            tally.received += 1;
+            pace.note_frame(stamp);
+            fabric.handle_frame(stamp, *host, frame.with_note(note));
+        };
+        let Some(several) = meta.several else {
+            let frame = fabric.frame(bytes);
+            return take(fabric, frame);
+        };
+        let Ok(mut cutter) = Cutter::new(meta, several, bytes) else {
+            return self.tally.oversized += 1;
+        };
+        loop {
+            let mut buffer = fabric.buffer();
+            if !cutter.write_next(&mut buffer) {
+                return;
             }
-            port.ring.release();
-            port.oldest = None;
+            take(fabric, Frame::new(buffer));
         }
     }
 
@@ -182,10 +212,12 @@ impl Worker {
 
     fn flush(&mut self, at: usize) {
         let port = &mut self.ports[at];
-        self.refused += port.outbox.send(port.ring.fd());
+        let sent = port.outbox.send(port.ring.fd());
+        self.tally.refused += sent.refused;
+        self.tally.sent_pieces += sent.pieces;
         let left = self.clock.now();
         for (frame, due) in port.outbox.drain() {
-            self.lateness.add(left.since(due));
+            self.lateness.note(left.since(due));
             self.fabric.recycle(frame);
         }
     }
@@ -260,29 +292,28 @@ impl Worker {
     }
 
     fn health(&mut self) -> Health {
-        self.ring_drops += self.ports.iter().map(|port| port.ring.take_drops()).sum::<u64>();
+        self.tally.ring_drops += self.ports.iter().map(|port| port.ring.take_drops()).sum::<u64>();
         let (seconds, busy, spinning) = self.pace.shares(self.clock.now());
         Health {
             seconds,
             busy,
             spinning,
-            received: self.received,
-            sent: self.lateness.count(),
-            lateness: self.lateness.summary(),
-            ring_drops: self.ring_drops,
-            oversized: self.oversized,
-            refused: self.refused,
+            received: self.tally.received,
+            received_pieces: self.tally.received_pieces,
+            sent: self.lateness.packets(),
+            sent_pieces: self.tally.sent_pieces,
+            lateness: LateTimes::of(&self.lateness),
+            ring_drops: self.tally.ring_drops,
+            oversized: self.tally.oversized,
+            refused: self.tally.refused,
             realtime: self.realtime,
         }
     }
 
     fn reset(&mut self) {
         self.pace.reset(self.clock.now());
-        self.lateness.clear();
-        self.received = 0;
-        self.ring_drops = 0;
-        self.oversized = 0;
-        self.refused = 0;
+        self.lateness = Lateness::default();
+        self.tally = Tally::default();
     }
 }
 

@@ -28,6 +28,7 @@ pub(super) fn check(raw: &RawLab) -> Result<Network, FileError> {
     let trunks = trunks(raw, &switches)?;
     let mut network = Network {
         seed: raw.seed.unwrap_or(1),
+        offload: raw.offload.unwrap_or(true),
         switches,
         hosts,
         trunks,

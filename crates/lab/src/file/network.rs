@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, net::Ipv4Addr};
 
 use laxity_interface::{Bytes, Fraction, Rate, Span, Time};
 use laxity_switch::{
-    BuildError, Change, Fabric, HostId, Loss, MacAddress, NodeId, PortConfig, PortId, QueueLayout,
+    BuildError, Change, Fabric, HostId, Limit, Loss, MacAddress, NodeId, PortConfig, PortId,
+    QueueLayout,
 };
 
 use super::raw::{Direction, Transport};
@@ -14,6 +15,8 @@ use crate::host::site;
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Network {
     pub(crate) seed: u64,
+    /// Whether the switch cuts and joins for hosts, as cards do.
+    pub(crate) offload: bool,
     pub(crate) switches: Vec<String>,
     pub(crate) hosts: Vec<Host>,
     pub(crate) trunks: Vec<Trunk>,
@@ -47,6 +50,21 @@ pub(crate) struct Way {
     pub(crate) delay: Span,
     pub(crate) loss: Loss,
     pub(crate) layout: QueueLayout,
+}
+
+/// How fast a card sends whose way to the switch has no rate, unless its link is faster.
+const CARD: Rate = Rate::from_gbps(10);
+
+impl Host {
+    /// The way to the switch. A card sends packets that it cut one after the other, not at once.
+    fn up(&self, offload: bool) -> PortConfig {
+        let mut port = self.up.port();
+        if offload && port.rate.is_none() {
+            port.rate = Some(self.down.rate.map_or(CARD, |rate| rate.max(CARD)));
+            port.layout = QueueLayout::single(Limit::Bytes(Bytes::MAX), None);
+        }
+        port
+    }
 }
 
 impl Way {
@@ -146,7 +164,7 @@ impl Network {
             (0..self.hosts.len()).map(|at| builder.add_host(MacAddress(site::mac(at)))).collect();
         // CORRECTNESS: `host_port` and `trunk_port` count on this order.
         for (host, id) in self.hosts.iter().zip(hosts) {
-            builder.connect(switches[host.switch], id, host.down.port(), host.up.port());
+            builder.connect(switches[host.switch], id, host.down.port(), host.up(self.offload));
         }
         for trunk in &self.trunks {
             let [one, other] = trunk.between.map(|at| switches[at]);

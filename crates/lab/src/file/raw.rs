@@ -16,6 +16,10 @@ pub(crate) struct RawLab {
     /// What random loss and random traffic are drawn from; 1 if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) seed: Option<u64>,
+    /// Whether hosts send and receive up to 64 KB in one piece, as with real network cards, which the
+    /// switch cuts into packets and joins; true if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) offload: Option<bool>,
     /// What every link is like that does not say otherwise.
     pub(crate) link: RawLink,
     /// What the way from every host to its switch is like beyond the link's delay.

@@ -97,6 +97,13 @@ impl Star {
         self
     }
 
+    /// Whether the switch cuts and joins packets for hosts, as network cards do; it does if left out.
+    #[must_use]
+    pub fn offload(mut self, offload: bool) -> Self {
+        self.raw.offload = Some(offload);
+        self
+    }
+
     /// What chance is drawn from.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {

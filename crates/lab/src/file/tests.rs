@@ -1,7 +1,7 @@
 //! Good files are read as they are meant, bad ones are refused with words that help.
 
-use laxity_interface::{Bytes, Dscp, Fraction, Rate, Span};
-use laxity_switch::{Change, Limit, Loss, PortId};
+use laxity_interface::{Bytes, Dscp, Fraction, Rate, Span, Time};
+use laxity_switch::{Change, HostId, Limit, Loss, MacAddress, PortId};
 
 use super::LabFile;
 
@@ -91,11 +91,35 @@ fn changes_are_about_the_ports_they_name() {
 }
 
 #[test]
+fn a_card_sends_packets_one_after_the_other() {
+    let last_of_two = |text: &str| {
+        let file = LabFile::from_toml(&format!("{text}\nhosts = [{{ name = 'h', count = 2 }}]"));
+        let mut fabric = file.unwrap().network().fabric().unwrap();
+        let mut bytes = vec![0; 1226];
+        bytes[..6].copy_from_slice(&MacAddress::of_host(1).0);
+        for _ in 0..2 {
+            let frame = fabric.frame(&bytes);
+            fabric.handle_frame(Time::ZERO, HostId::new(0), frame);
+        }
+        let late = Time::ZERO + Span::from_secs(1);
+        let due = |_| fabric.poll_frame(late).map(|(_, _, due)| due.since(Time::ZERO).as_ns());
+        [0, 1].map(due)
+    };
+    // 1,250 bytes on the wire: 1 us at 10 Gbit/s.
+    assert_eq!(last_of_two(""), [Some(1_000), Some(2_000)]);
+    assert_eq!(last_of_two("up.rate = '1Gbps'"), [Some(10_000), Some(20_000)]);
+    assert_eq!(last_of_two("offload = false"), [Some(0), Some(0)]);
+    // A link that is faster than that has a card that is.
+    assert_eq!(last_of_two("link.rate = '100Gbps'"), [Some(200), Some(300)]);
+}
+
+#[test]
 fn the_schema_knows_every_table() {
     let schema = LabFile::json_schema();
     let properties = schema["properties"].as_object().unwrap();
     for name in [
         "seed",
+        "offload",
         "link",
         "up",
         "queues",

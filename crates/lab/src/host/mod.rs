@@ -10,6 +10,7 @@ mod steer;
 pub(crate) mod sys;
 
 pub(crate) use enter::Entrance;
-pub use enter::end_with_parent;
+pub use enter::{end_with_parent, run_ahead};
+pub(crate) use ethtool::Offload;
 pub use site::SiteError;
 pub(crate) use site::{Number, Site};

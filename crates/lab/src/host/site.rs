@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{
-    ethtool,
+    ethtool::Offload,
     interface::{self, CARD, Cable},
     steer::Steering,
     sys,
@@ -83,9 +83,10 @@ pub(crate) struct Site {
 
 impl Site {
     /// Makes them, one host for each largest packet size (MTU). The calling thread ends up in the middle.
+    /// What cards do for hosts is left to whom `offload` says.
     ///
     /// PRECONDITION: the process has one thread, because others could not follow into a user namespace.
-    pub(crate) fn build(mtus: &[u32]) -> Result<Self, SiteError> {
+    pub(crate) fn build(mtus: &[u32], offload: Offload) -> Result<Self, SiteError> {
         let user = leave()?;
         let steering = Steering::prepare();
         let middle = step("open the lab's own namespace", here())?;
@@ -108,7 +109,7 @@ impl Site {
                 neighbours: &all,
             };
             step(what("lay a cable to"), interface::lay(&cable))?;
-            step(what("switch off offloads of"), ethtool::offloads_off(CARD))?;
+            step(what("set the offloads of"), offload.apply(CARD))?;
             // Where that is not allowed, the switch is late more often, and says so.
             let _ = steering.as_ref().map(Steering::apply);
         }
@@ -116,7 +117,7 @@ impl Site {
         let ports: Vec<_> = (0..mtus.len()).map(port_name).collect();
         step("bring the ports up", interface::bring_up(ports.iter().map(String::as_str)))?;
         for port in &ports {
-            step(format!("switch off offloads of {port}"), ethtool::offloads_off(port))?;
+            step(format!("set the offloads of {port}"), offload.apply(port))?;
         }
         Ok(Self { user, middle, hosts })
     }

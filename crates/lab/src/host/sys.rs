@@ -69,6 +69,16 @@ pub(crate) fn die_with_parent(signal: libc::c_int) -> io::Result<()> {
     ok(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) })
 }
 
+/// Gives this process a real-time priority, at which it takes turns with others that have the same.
+pub(crate) fn take_turns(priority: libc::c_int) -> io::Result<()> {
+    // SAFETY: all zero is a valid parameter, and outlives the call; 0 is the calling thread.
+    unsafe {
+        let mut parameters: libc::sched_param = std::mem::zeroed();
+        parameters.sched_priority = priority;
+        ok(libc::sched_setscheduler(0, libc::SCHED_RR, &raw const parameters))
+    }
+}
+
 /// Becomes the leader of a session of its own: the terminal's signals no longer come.
 pub(crate) fn own_session() -> io::Result<()> {
     // SAFETY: no arguments.

@@ -91,7 +91,16 @@ impl World {
         Self::star_with(hosts, down, EngineOptions::default())
     }
 
+    /// Hosts that leave cutting and checksums to the engine, as to a network card.
+    pub fn star_with_cards(hosts: u16, down: &PortConfig) -> Self {
+        Self::build(hosts, down, EngineOptions::default(), true)
+    }
+
     pub fn star_with(count: u16, down: &PortConfig, options: EngineOptions) -> Self {
+        Self::build(count, down, options, false)
+    }
+
+    fn build(count: u16, down: &PortConfig, options: EngineOptions, cards: bool) -> Self {
         let middle = Namespace::new().expect("checked by `allowed`");
         let mut builder = Fabric::builder(1);
         let switch = builder.add_switch();
@@ -107,7 +116,9 @@ impl World {
                 "ip link add {name} type veth peer name eth0 address {mac} netns {path}"
             ));
             middle.command(&format!("ip link set {name} up"));
-            host.inside(|| offloads_off("eth0"));
+            if !cards {
+                host.inside(|| offloads_off("eth0"));
+            }
             host.command(&format!("ip address add {}/15 dev eth0", address(number)));
             host.command("ip link set lo up");
             host.command("ip link set eth0 up");

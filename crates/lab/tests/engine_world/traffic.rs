@@ -30,6 +30,23 @@ impl Source {
         Self(socket)
     }
 
+    /// Sends packets that carry the numbers from 0 on, all with one call: the kernel leaves it to the
+    /// card to cut them.
+    pub fn send_together(&self, packets: u32) {
+        cut_into(&self.0, PAYLOAD);
+        let mut payload = vec![0; PAYLOAD * packets as usize];
+        for (number, packet) in payload.chunks_mut(PAYLOAD).enumerate() {
+            packet[..4].copy_from_slice(&(number as u32).to_be_bytes());
+        }
+        self.0.send(&payload).expect("a local interface takes packets");
+    }
+
+    /// Lets packets have no checksum.
+    pub fn without_checksums(self) -> Self {
+        set(&self.0, libc::SOL_SOCKET, libc::SO_NO_CHECK, 1);
+        self
+    }
+
     /// Sends a packet that carries a number; when it had left.
     pub fn send(&self, number: u32) -> f64 {
         let mut payload = [0; PAYLOAD];
@@ -59,6 +76,18 @@ impl Sink {
         set(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
         set(&socket, libc::IPPROTO_IP, libc::IP_RECVTOS, 1);
         Self(socket)
+    }
+
+    /// From here on the kernel hands packets of a flow over in one piece.
+    pub fn takes_pieces(&self) {
+        set(&self.0, libc::SOL_UDP, libc::UDP_GRO, 1);
+    }
+
+    /// The lengths of what arrives until nothing does for so long.
+    pub fn take_lengths(&self, quiet: Duration) -> Vec<usize> {
+        self.0.set_read_timeout(Some(quiet)).expect("a time above zero");
+        let mut buffer = vec![0; 1 << 16];
+        std::iter::from_fn(|| self.0.recv(&mut buffer).ok()).collect()
     }
 
     /// Everything that arrives until nothing does for so long.
@@ -124,6 +153,11 @@ pub fn paced<R>(packets: u32, every: Duration, mut send: impl FnMut(u32) -> R) -
 /// A packet of the size of [`PAYLOAD`] every so often, to fill this part of a rate.
 pub fn interval(mbps: f64, part: f64) -> Duration {
     Duration::from_secs_f64(WIRE_BITS / (mbps * 1e6 * part))
+}
+
+/// Leaves it to the card to cut what is sent into packets with this payload.
+pub fn cut_into(socket: &UdpSocket, payload: usize) {
+    set(socket, libc::SOL_UDP, libc::UDP_SEGMENT, payload as libc::c_int);
 }
 
 fn set(socket: &UdpSocket, level: libc::c_int, name: libc::c_int, value: libc::c_int) {

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use laxity_interface::Span;
-use laxity_lab::{Lab, LabFile};
+use laxity_lab::{Lab, LabFile, run_ahead};
 
 use super::{
     crew::Worker,
@@ -87,7 +87,8 @@ impl Stage {
         for info in &self.lab.hosts()[..hosts] {
             let mut command = Command::new(&program);
             command.args(["bench", "worker"]);
-            let command = self.lab.enter(&info.name, command)?;
+            let mut command = self.lab.enter(&info.name, command)?;
+            run_ahead(&mut command);
             let worker = Worker::start(&info.name, command)?;
             self.seats.push(Seat { worker, address: info.address.into() });
         }
