@@ -44,7 +44,13 @@ fn given(rank: usize, i: usize, op: Option<ReduceOp>) -> i64 {
     let number = (rank * 7 + i * 3) as i64;
     match op {
         // Products stay below 256, where bytes wrap and bf16 rounds.
-        Some(ReduceOp::Product) => if (rank + i).is_multiple_of(3) { 2 } else { 1 },
+        Some(ReduceOp::Product) => {
+            if (rank + i).is_multiple_of(3) {
+                2
+            } else {
+                1
+            }
+        }
         _ => number % 11,
     }
 }
@@ -109,11 +115,13 @@ fn check_folding<T: Small>() {
         let group = Group::world(ranks as u32);
         for algorithm in algorithms(ranks) {
             // Small segments, so that a thousand elements are several of them.
-            let options = Options { algorithm: algorithm.clone(), segment: 64, ..Options::default() };
+            let options =
+                Options { algorithm: algorithm.clone(), segment: 64, ..Options::default() };
             let mut world = World::new(ranks as u32, Faults::none(1));
             for count in SIZES {
                 for op in OPS {
-                    let what = format!("{op:?} of {count} {} by {algorithm:?} in {ranks}", T::TYPE.name());
+                    let what =
+                        format!("{op:?} of {count} {} by {algorithm:?} in {ranks}", T::TYPE.name());
                     let give = |rank: Rank| as_bytes(&data::<T>(rank.index(), count, Some(op)));
                     let want: Vec<T> = (0..count).map(|i| folded(ranks, i, op)).collect();
                     let all = world.run(&group, Operation::AllReduce(op), T::TYPE, give, &options);
@@ -123,13 +131,15 @@ fn check_folding<T: Small>() {
                     if !matches!(algorithm, Algorithm::Auto | Algorithm::Ring) {
                         continue;
                     }
-                    let all = world.run(&group, Operation::ReduceScatter(op), T::TYPE, give, &options);
+                    let all =
+                        world.run(&group, Operation::ReduceScatter(op), T::TYPE, give, &options);
                     for (position, outcome) in all.iter().enumerate() {
                         let own = &want[shard(count, ranks, position)];
                         assert_eq!(numbers::<T>(outcome), own, "shard {position}, {what}");
                     }
                     let root = Rank::new((count % ranks) as u32);
-                    let all = world.run(&group, Operation::Reduce(op, root), T::TYPE, give, &options);
+                    let all =
+                        world.run(&group, Operation::Reduce(op, root), T::TYPE, give, &options);
                     for (position, outcome) in all.iter().enumerate() {
                         let got = numbers::<T>(outcome);
                         let is_root = position == root.index();
@@ -194,7 +204,8 @@ fn moving_one(world: &mut World, group: &Group, ranks: usize, count: usize, opti
     let give = |rank: Rank| as_bytes(&data::<i32>(rank.index(), count * ranks, None));
     let exchanged = world.run(group, Operation::AllToAll, i32::TYPE, give, options);
     for (position, outcome) in exchanged.iter().enumerate() {
-        let from = |rank| data::<i32>(rank, count * ranks, None)[position * count..][..count].to_vec();
+        let from =
+            |rank| data::<i32>(rank, count * ranks, None)[position * count..][..count].to_vec();
         let want: Vec<i32> = (0..ranks).flat_map(from).collect();
         assert_eq!(numbers::<i32>(outcome), want, "all_to_all of {count} in {ranks}");
     }

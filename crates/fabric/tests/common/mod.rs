@@ -1,12 +1,15 @@
 //! Many ranks in one thread and virtual time.
-#![allow(dead_code)] // Each test uses a part.
+#![allow(dead_code, unreachable_pub)] // Each test uses a part.
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use laxity_fabric::{
     Engine, Group, OpError, Operation, Options, Outcome, Rank,
-    carrier::memory::{Faults, Network},
+    carrier::{
+        Arrival, Event,
+        memory::{Faults, Network},
+    },
 };
 use laxity_interface::{Span, Time};
 use laxity_protocol::ElementType;
@@ -19,12 +22,19 @@ pub struct World {
     pub engines: Vec<Engine>,
     pub network: Network,
     pub now: Time,
+    /// Everything that came, with who got it.
+    pub arrivals: Vec<(Rank, Arrival)>,
 }
 
 impl World {
     pub fn new(ranks: u32, faults: Faults) -> Self {
         let engines = (0..ranks).map(|rank| Engine::new(Rank::new(rank))).collect();
-        Self { engines, network: Network::new(ranks, faults), now: Time::ZERO }
+        Self {
+            engines,
+            network: Network::new(ranks, faults),
+            now: Time::ZERO,
+            arrivals: Vec::new(),
+        }
     }
 
     /// Moves parcels out of a rank.
@@ -78,6 +88,9 @@ impl World {
                     continue;
                 }
                 while let Some(event) = self.network.take(self.now, name) {
+                    if let Event::Arrived(arrival) = &event {
+                        self.arrivals.push((name, arrival.clone()));
+                    }
                     _ = self.engines[rank].handle_event(self.now, event);
                     self.hand_over(rank);
                 }
