@@ -254,7 +254,7 @@ fn run(seeds: std::ops::Range<u64>) {
         check(seed, &mut tally);
     }
     println!("{tally:?}");
-    for kind in ["good", "lost", "timed out", "too few", "without some"] {
+    for kind in ["good", "lost", "timed out", "left out", "too few", "without some"] {
         assert!(tally.contains_key(kind), "no case ended with `{kind}`: {tally:?}");
     }
 }

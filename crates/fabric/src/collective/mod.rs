@@ -150,6 +150,12 @@ impl Context<'_> {
         self.fail(OpError::TooFew { operation, left, at_least, without });
     }
 
+    /// Ends the operation because the others went on without this rank.
+    pub(crate) fn fail_left_out(&mut self) {
+        let (operation, rank) = (self.facts.operation.name(), self.facts.group.rank(self.facts.me));
+        self.fail(OpError::LeftOut { operation, rank });
+    }
+
     /// Sends exact bytes that are no elements.
     pub(crate) fn send_bytes(&mut self, to: usize, stage: u16, part: u32, body: Bytes) {
         self.effects.sends.push(Sending::exact(to, stage, part, body, ElementType::U8));

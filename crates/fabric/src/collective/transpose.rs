@@ -269,7 +269,12 @@ impl Machine for Transpose {
     }
 
     fn leave(&mut self, cx: &mut Context<'_>) {
-        self.resign(cx);
+        let me = cx.facts.me;
+        if self.agreement.as_ref().is_some_and(|view| view.without.contains(&me)) {
+            cx.fail_left_out();
+        } else {
+            self.resign(cx);
+        }
     }
 
     fn awaits(&self) -> Vec<usize> {

@@ -72,7 +72,6 @@ impl World {
             assert!(steps < 5_000_000, "no end in sight at {}", self.now);
             while let Some((_, rank)) = starts.pop_if(|(at, _)| *at <= self.now) {
                 if self.network.is_dead(rank) {
-                    left -= 1;
                     continue;
                 }
                 started.insert(rank, self.now);
