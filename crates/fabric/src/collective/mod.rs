@@ -100,6 +100,11 @@ pub(crate) trait Machine: std::fmt::Debug + Send {
 
     /// Positions without which it cannot finish, as far as it knows.
     fn awaits(&self) -> Vec<usize>;
+
+    /// Those of them that hold the others up, as far as it knows: the ones to name.
+    fn suspects(&self) -> Vec<usize> {
+        self.awaits()
+    }
 }
 
 impl Context<'_> {

@@ -280,4 +280,10 @@ impl Machine for Transpose {
     fn awaits(&self) -> Vec<usize> {
         self.blockers()
     }
+
+    fn suspects(&self) -> Vec<usize> {
+        // Owners whose shards are missing may wait for the same contributions as this rank.
+        let silent: Vec<_> = self.folding.values().flat_map(|all| all.waiting()).collect();
+        if silent.is_empty() { self.blockers() } else { silent }
+    }
 }
