@@ -81,7 +81,7 @@ impl World {
                     .expect("it can start");
                 self.hand_over(rank.index());
             }
-            for rank in 0..self.engines.len() {
+            for (rank, place) in results.iter_mut().enumerate() {
                 let name = Rank::new(rank as u32);
                 if self.network.is_dead(name) {
                     continue;
@@ -96,8 +96,7 @@ impl World {
                 self.engines[rank].handle_timeout(self.now);
                 self.hand_over(rank);
                 while let Some((_, result)) = self.engines[rank].poll_finished() {
-                    assert!(results[rank].is_none(), "an operation ends once");
-                    results[rank] = Some(result);
+                    assert!(place.replace(result).is_none(), "an operation ends once");
                     longest = longest.max(self.now.since(started[&name]));
                 }
             }
@@ -119,10 +118,8 @@ impl World {
                 self.now = self.now.max(next);
             }
         }
-        for rank in 0..self.engines.len() {
-            if self.network.is_dead(Rank::new(rank as u32)) {
-                results[rank] = None;
-            }
+        for (rank, result) in results.iter_mut().enumerate() {
+            result.take_if(|_| self.network.is_dead(Rank::new(rank as u32)));
         }
         (results, longest)
     }
