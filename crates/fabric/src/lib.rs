@@ -1,16 +1,31 @@
 //! The communication library: what a training program hands its transfers to.
 //!
-//! **What it is.** Ranks and [`Group`]s, and the one trait, [`carrier::Carrier`], that collectives and
-//! parameter-server roles are written against.
+//! **What it is.** Ranks and [`Group`]s that do collectives together: [`Communicator`] has them as calls
+//! on slices of numbers, [`Engine`] as a state machine without input and output. Operations state
+//! their slack once, in [`Options`]: how much of a contribution may be lost, what becomes of it, until
+//! when it is waited for, and whether ranks may be left out. All ranks that return a result return the
+//! same bits. Everything is written against one trait, [`carrier::Carrier`].
 //!
 //! **What it is not.** No transport of its own: parcels travel over Laxity's endpoint, kernel TCP or
-//! the packet simulator.
+//! the packet simulator, or between threads ([`carrier::memory`]).
 //!
 //! ```
-//! use laxity_fabric::{Group, Rank};
+//! use laxity_fabric::{Communicator, Options, ReduceOp, carrier::memory};
 //!
-//! let world = Group::world(4);
-//! assert_eq!(world.position(Rank::new(3)), Some(3));
+//! let ranks = memory::carriers(2, memory::Faults::none(1)).into_iter().map(|carrier| {
+//!     std::thread::spawn(move || {
+//!         let mut ranks = Communicator::new(carrier, 2);
+//!         let mut gradient = [1.0f32 + ranks.rank().get() as f32; 1000];
+//!         let options = Options::at_least("99%".parse().unwrap());
+//!         let outcome = ranks.all_reduce(&mut gradient, ReduceOp::Mean, &options).unwrap();
+//!         assert!(outcome.least_delivered() >= 0.99);
+//!         gradient
+//!     })
+//! });
+//! let ranks: Vec<_> = ranks.collect();
+//! for rank in ranks {
+//!     assert_eq!(rank.join().unwrap(), [1.5; 1000]);
+//! }
 //! ```
 #![forbid(unsafe_code)]
 

@@ -13,8 +13,12 @@
 //! subsets, so all of them hold the same shards, and a shard that is held is never folded again.
 //! Hence all ranks that return a result return the same, however many views there were. Ranks that
 //! are left out but alive may still return it: they take orphaned shards only from the coordinator of
-//! the view that was committed. (Parts of a group that cannot reach each other at all can both go on
-//! unless `at_least` is more than half.)
+//! the view that was committed.
+//!
+//! Two views that share no rank must not both be committed. So one is committed only if more than
+//! half of the group is in it, or if everybody outside of it is known to be gone: a rank that is
+//! merely late can be left out only by a majority. (If a carrier reports ranks as lost that are alive
+//! but out of reach, both sides of such a cut can go on, unless `at_least` is more than half.)
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,6 +39,8 @@ use crate::{
 pub(super) struct Agreement {
     /// The view.
     pub(super) without: BTreeSet<usize>,
+    /// Those that are known to be gone, or to have given up.
+    pub(super) gone: BTreeSet<usize>,
     /// With fewer the operation fails.
     at_least: usize,
     /// Who said in this view which shards it has.
@@ -72,6 +78,7 @@ impl Agreement {
         let collect_by = facts.started + patience;
         Self {
             without: BTreeSet::new(),
+            gone: BTreeSet::new(),
             at_least,
             states: BTreeMap::new(),
             have: BTreeSet::new(),
@@ -110,6 +117,21 @@ impl Transpose {
         cx.say(to, number, word);
     }
 
+    /// A position is gone.
+    pub(super) fn leave_out_gone(&mut self, cx: &mut Context<'_>, position: usize) {
+        self.view().gone.insert(position);
+        self.leave_out(cx, [position].into());
+    }
+
+    /// These are late, or out of reach: they are left out if enough others are here.
+    pub(super) fn leave_out_late(&mut self, cx: &mut Context<'_>, who: BTreeSet<usize>) {
+        let view = self.view();
+        let left = view.members().filter(|member| !who.contains(member)).count();
+        if left * 2 > view.size {
+            self.leave_out(cx, who);
+        }
+    }
+
     /// Enters the view in which these are left out as well.
     pub(super) fn leave_out(&mut self, cx: &mut Context<'_>, who: BTreeSet<usize>) {
         let me = cx.facts.me;
@@ -117,8 +139,11 @@ impl Transpose {
         let view = self.view();
         let before = view.without.len();
         view.without.extend(&who);
-        if view.without.len() == before || cx.is_done() {
+        if cx.is_done() {
             return;
+        }
+        if view.without.len() == before {
+            return self.check(cx); // It may now be known to be gone.
         }
         view.states.clear();
         view.have.clear();
@@ -151,6 +176,11 @@ impl Transpose {
         let theirs = word.without().clone();
         if let Word::Commit { .. } = word {
             self.view().committed.insert(theirs.clone());
+        }
+        if let Word::State { without, .. } = &word
+            && without.contains(&from)
+        {
+            self.view().gone.insert(from); // It has given up.
         }
         if !theirs.is_subset(&self.view().without) {
             self.leave_out(cx, theirs.clone());
@@ -276,8 +306,7 @@ impl Transpose {
                 }
                 (None, _) => {
                     let bytes = self.shards[shard].elements.len() * cx.facts.element.size();
-                    let mut delivered = vec![Some(0); cx.facts.size()];
-                    delivered[owner] = None;
+                    let delivered = vec![None; cx.facts.size()];
                     self.shards[shard].bytes = Some(Bytes::from(vec![0; bytes]));
                     self.shards[shard].account = Some(Account { delivered, thin: Vec::new() });
                     return self.settle(cx);
@@ -321,7 +350,8 @@ impl Transpose {
             }
             return;
         }
-        if members.iter().all(|member| view.have.contains(member)) {
+        let sure = members.len() * 2 > view.size || view.without.is_subset(&view.gone);
+        if sure && members.iter().all(|member| view.have.contains(member)) {
             let word = Word::Commit { without };
             for to in cx.facts.others() {
                 self.say(cx, to, &word);
@@ -377,7 +407,7 @@ impl Transpose {
             let left_out = view.without.contains(&cx.facts.me);
             let late = self.late();
             if !left_out && !late.is_empty() {
-                self.leave_out(cx, late);
+                self.leave_out_late(cx, late);
             }
         } else {
             cx.wake(if cx.now < collect_by { collect_by } else { late_at });

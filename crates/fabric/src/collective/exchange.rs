@@ -49,7 +49,7 @@ impl Exchange {
         if gives_all { self.data.len() / facts.size() } else { self.data.len() }
     }
 
-    fn check(&mut self, cx: &mut Context<'_>) {
+    fn check(&self, cx: &mut Context<'_>) {
         if self.parts.iter().any(|part| matches!(part, Part::Waiting)) {
             return;
         }

@@ -94,6 +94,14 @@ impl Finished {
         Self { parts, ..Self::default() }
     }
 
+    /// Adds a part that nobody has.
+    pub(crate) fn gone(&mut self, owner: usize, elements: Range<usize>) {
+        self.left_out.insert(owner);
+        if !elements.is_empty() {
+            self.thin.push(Thin { elements, contributions: 0 });
+        }
+    }
+
     /// Adds what its owner says of a shard that starts at `start` in the result.
     pub(crate) fn account(&mut self, account: &Account, start: usize, count: usize) {
         self.delivered.resize(account.delivered.len(), (0, 0));

@@ -100,6 +100,11 @@ pub(crate) trait Machine: std::fmt::Debug + Send {
 
     /// Positions without which it cannot finish, as far as it knows.
     fn awaits(&self) -> Vec<usize>;
+
+    /// Those of them that hold the others up, as far as it knows: the ones to name.
+    fn suspects(&self) -> Vec<usize> {
+        self.awaits()
+    }
 }
 
 impl Context<'_> {
@@ -148,6 +153,12 @@ impl Context<'_> {
         let operation = self.facts.operation.name();
         let without = without.into_iter().map(|position| self.facts.group.rank(position)).collect();
         self.fail(OpError::TooFew { operation, left, at_least, without });
+    }
+
+    /// Ends the operation because the others went on without this rank.
+    pub(crate) fn fail_left_out(&mut self) {
+        let (operation, rank) = (self.facts.operation.name(), self.facts.group.rank(self.facts.me));
+        self.fail(OpError::LeftOut { operation, rank });
     }
 
     /// Sends exact bytes that are no elements.

@@ -154,8 +154,13 @@ impl Transpose {
         let mut finished = Finished::default();
         for shard in &self.shards {
             finished.parts.extend(shard.bytes.clone());
-            if let Some(account) = &shard.account {
-                finished.account(account, shard.elements.start, shard.elements.len());
+            match &shard.account {
+                Some(account) if cx.facts.operation.reduce_op().is_some() => {
+                    finished.account(account, shard.elements.start, shard.elements.len());
+                }
+                // Where nothing is folded, only a part that is gone with its owner has an account.
+                Some(_) => finished.gone(shard.owner, shard.elements.clone()),
+                None => {}
             }
         }
         cx.finish(finished);
@@ -247,13 +252,13 @@ impl Machine for Transpose {
         match &self.agreement {
             None => self.lost(cx, from, reason),
             Some(_) if stage == CONTRIBUTE => self.refuse(cx, from, cx.facts.me, reason),
-            Some(_) => self.leave_out(cx, [from].into()),
+            Some(_) => self.leave_out_late(cx, [from].into()),
         }
     }
 
     fn lost(&mut self, cx: &mut Context<'_>, position: usize, reason: &str) {
         if self.agreement.is_some() {
-            self.leave_out(cx, [position].into());
+            self.leave_out_gone(cx, position);
         } else if self.awaits().contains(&position) {
             cx.fail_lost(position, reason);
         }
@@ -264,10 +269,21 @@ impl Machine for Transpose {
     }
 
     fn leave(&mut self, cx: &mut Context<'_>) {
-        self.resign(cx);
+        let me = cx.facts.me;
+        if self.agreement.as_ref().is_some_and(|view| view.without.contains(&me)) {
+            cx.fail_left_out();
+        } else {
+            self.resign(cx);
+        }
     }
 
     fn awaits(&self) -> Vec<usize> {
         self.blockers()
+    }
+
+    fn suspects(&self) -> Vec<usize> {
+        // Owners whose shards are missing may wait for the same contributions as this rank.
+        let silent: Vec<_> = self.folding.values().flat_map(|all| all.waiting()).collect();
+        if silent.is_empty() { self.blockers() } else { silent }
     }
 }

@@ -271,7 +271,7 @@ impl Engine {
                 continue;
             };
             let facts = &running.facts;
-            let waiting_for = running.machine.awaits();
+            let waiting_for = running.machine.suspects();
             let error = OpError::TimedOut {
                 operation: facts.operation.name(),
                 limit: facts.options.limit,

@@ -95,7 +95,9 @@ fn check_options(
         }
         Importance::ByMagnitude { classes, block, .. } => {
             let ascending = classes.windows(2).all(|pair| pair[0].0 < pair[1].0);
-            if !ascending || classes.iter().any(|(threshold, _)| !(*threshold >= 0.0)) {
+            if !ascending
+                || classes.iter().any(|(threshold, _)| threshold.is_nan() || *threshold < 0.0)
+            {
                 return Err(StartError::Options("thresholds of magnitude must be ascending"));
             }
             if *block == 0 || classes.len() >= 255 {

@@ -221,7 +221,7 @@ impl Contributions {
     pub(crate) fn finish(mut self, last: Option<(Bytes, f64)>) -> (Bytes, Account) {
         assert!(self.is_complete(), "contributions are waited for");
         let took_part = self.delivered.iter().flatten().count() as u64;
-        let runs = runs(&mut self.gaps, took_part, self.shard.len());
+        let runs = runs(&self.gaps, took_part, self.shard.len());
         let Reduction { element, op, policy, .. } = self.reduction;
         if matches!(op, ReduceOp::Sum | ReduceOp::Mean) {
             for (range, here) in &runs {
@@ -270,7 +270,7 @@ impl Contributions {
 }
 
 /// Cuts `0..count` where the number of contributions changes: `all` less the gaps there.
-fn runs(gaps: &mut [Range<usize>], all: u64, count: usize) -> Vec<(Range<usize>, u64)> {
+fn runs(gaps: &[Range<usize>], all: u64, count: usize) -> Vec<(Range<usize>, u64)> {
     let mut edges: Vec<(usize, i64)> = Vec::with_capacity(gaps.len() * 2);
     edges.extend(gaps.iter().flat_map(|gap| [(gap.start, -1), (gap.end, 1)]));
     edges.sort_unstable();

@@ -1,4 +1,5 @@
 //! Bounded loss: how much may be lost of what, and what a lost part becomes.
+#![allow(clippy::single_range_in_vec_init)] // Lists of ranges, short ones too, are the matter here.
 
 mod account;
 mod contributions;

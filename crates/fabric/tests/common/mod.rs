@@ -1,12 +1,15 @@
 //! Many ranks in one thread and virtual time.
-#![allow(dead_code)] // Each test uses a part.
+#![allow(dead_code, unreachable_pub)] // Each test uses a part.
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use laxity_fabric::{
     Engine, Group, OpError, Operation, Options, Outcome, Rank,
-    carrier::memory::{Faults, Network},
+    carrier::{
+        Arrival, Event,
+        memory::{Faults, Network},
+    },
 };
 use laxity_interface::{Span, Time};
 use laxity_protocol::ElementType;
@@ -19,12 +22,19 @@ pub struct World {
     pub engines: Vec<Engine>,
     pub network: Network,
     pub now: Time,
+    /// Everything that came, with who got it.
+    pub arrivals: Vec<(Rank, Arrival)>,
 }
 
 impl World {
     pub fn new(ranks: u32, faults: Faults) -> Self {
         let engines = (0..ranks).map(|rank| Engine::new(Rank::new(rank))).collect();
-        Self { engines, network: Network::new(ranks, faults), now: Time::ZERO }
+        Self {
+            engines,
+            network: Network::new(ranks, faults),
+            now: Time::ZERO,
+            arrivals: Vec::new(),
+        }
     }
 
     /// Moves parcels out of a rank.
@@ -62,7 +72,6 @@ impl World {
             assert!(steps < 5_000_000, "no end in sight at {}", self.now);
             while let Some((_, rank)) = starts.pop_if(|(at, _)| *at <= self.now) {
                 if self.network.is_dead(rank) {
-                    left -= 1;
                     continue;
                 }
                 started.insert(rank, self.now);
@@ -72,20 +81,22 @@ impl World {
                     .expect("it can start");
                 self.hand_over(rank.index());
             }
-            for rank in 0..self.engines.len() {
+            for (rank, place) in results.iter_mut().enumerate() {
                 let name = Rank::new(rank as u32);
                 if self.network.is_dead(name) {
                     continue;
                 }
                 while let Some(event) = self.network.take(self.now, name) {
+                    if let Event::Arrived(arrival) = &event {
+                        self.arrivals.push((name, arrival.clone()));
+                    }
                     _ = self.engines[rank].handle_event(self.now, event);
                     self.hand_over(rank);
                 }
                 self.engines[rank].handle_timeout(self.now);
                 self.hand_over(rank);
                 while let Some((_, result)) = self.engines[rank].poll_finished() {
-                    assert!(results[rank].is_none(), "an operation ends once");
-                    results[rank] = Some(result);
+                    assert!(place.replace(result).is_none(), "an operation ends once");
                     longest = longest.max(self.now.since(started[&name]));
                 }
             }
@@ -107,10 +118,8 @@ impl World {
                 self.now = self.now.max(next);
             }
         }
-        for rank in 0..self.engines.len() {
-            if self.network.is_dead(Rank::new(rank as u32)) {
-                results[rank] = None;
-            }
+        for (rank, result) in results.iter_mut().enumerate() {
+            result.take_if(|_| self.network.is_dead(Rank::new(rank as u32)));
         }
         (results, longest)
     }

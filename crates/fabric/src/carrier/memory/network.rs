@@ -44,9 +44,10 @@ impl Network {
         self.ranks[rank.index()].dead
     }
 
-    /// When something happens next.
+    /// When a living rank is told something next.
     pub fn next(&self) -> Option<Time> {
-        (0..self.ranks.len()).filter_map(|rank| self.next_for(Rank::new(rank as u32))).min()
+        let alive = (0..self.ranks.len() as u32).map(Rank::new).filter(|rank| !self.is_dead(*rank));
+        alive.filter_map(|rank| self.next_for(rank)).min()
     }
 
     /// When a rank is told something next.
@@ -113,7 +114,7 @@ impl Network {
                 takes = on_the_way.mul_f64(part);
                 let came =
                     Fraction::new(part).unwrap_or(Fraction::ONE).of(elements as u64) as usize;
-                missing.extend((came < elements).then(|| came..elements));
+                missing.extend((came < elements).then_some(came..elements));
             } else {
                 missing = self.lose(&mut chance, elements, may_lose);
             }
@@ -158,6 +159,9 @@ impl Network {
         let dead = &mut self.ranks[rank.index()];
         dead.dead = true;
         dead.events.clear();
+        // So that its own thread ends too.
+        let reason = "this rank has died".to_owned();
+        dead.events.insert((now, rank, 0), Event::Lost { peer: rank, reason });
         let seed = self.faults.seed;
         for other in (0..self.ranks.len() as u32).map(Rank::new).filter(|other| *other != rank) {
             let words = [seed, u64::from(rank.get()), u64::from(other.get()), u64::MAX];
