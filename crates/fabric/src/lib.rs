@@ -15,6 +15,8 @@
 #![forbid(unsafe_code)]
 
 pub mod carrier;
+mod net;
 mod rank;
+pub mod rendezvous;
 
 pub use crate::rank::{Group, GroupError, GroupId, Rank};
