@@ -14,8 +14,9 @@ use std::{
     time::Instant,
 };
 
+use laxity_interface::{Bytes, Time};
 use laxity_protocol::{
-    ConnectError, DeliveryReport, Gone, JobError, JobOpen, PeerId, RecvId, ResetCode, SendId,
+    ConnectError, DeliveryReport, Gone, JobError, JobOpen, PeerId, RecvId, SendId,
 };
 
 use crate::{
@@ -77,9 +78,9 @@ impl Line {
         self.held == 0 || self.held + bytes <= self.room
     }
 
-    /// Whether even small jobs, which come without being asked, are too many by now.
-    pub(crate) fn overflows(&self) -> bool {
-        self.held > self.room.saturating_mul(2)
+    /// How much more may come.
+    fn left(&self) -> Bytes {
+        Bytes::new(self.room.saturating_sub(self.held))
     }
 }
 
@@ -99,7 +100,8 @@ pub struct Bell {
 }
 
 impl Bell {
-    /// Ends the current or the next wait with [`Happening::Rung`]. Many rings may become one.
+    /// Ends the current or the next wait with [`Happening::Rung`], after everything else that has
+    /// happened. Many rings may become one.
     pub fn ring(&self) {
         self.shard.alarm(|core| {
             if let Some(line) = &mut core.line {
@@ -110,9 +112,8 @@ impl Bell {
 }
 
 impl Queue {
-    /// Puts a queue on an endpoint. Received jobs may take up `room` bytes before they are taken out;
-    /// further senders are held, and past twice that, jobs so small that they come without asking are
-    /// refused with [`ResetCode::TooMany`].
+    /// Puts a queue on an endpoint. Received jobs may take up `room` bytes before they are taken out
+    /// (one alone may be larger); further senders are held until there is room.
     ///
     /// # Panics
     /// If the endpoint has several I/O threads: one caller drives one socket.
@@ -126,6 +127,7 @@ impl Queue {
             for id in early {
                 core.enqueue_offer(shard.clock.now(), id);
             }
+            core.set_room();
         });
         Self { endpoint, shard }
     }
@@ -183,20 +185,21 @@ impl Drop for Queue {
 
 impl Core {
     /// The oldest happening; makes room for jobs that wait.
-    fn take_happening(&mut self, now: laxity_interface::Time) -> Option<Happening> {
+    fn take_happening(&mut self, now: Time) -> Option<Happening> {
         let line = self.line.as_mut()?;
-        if std::mem::take(&mut line.rung) {
-            return Some(Happening::Rung);
-        }
-        let happening = line.ready.pop_front()?;
+        let Some(happening) = line.ready.pop_front() else {
+            // After all that had happened by then.
+            return std::mem::take(&mut line.rung).then_some(Happening::Rung);
+        };
         if let Happening::Received(arrived) = &happening {
             line.held -= arrived.open.bytes.min(line.held);
             self.admit_waiting(now);
+            self.set_room();
         }
         Some(happening)
     }
 
-    fn admit_waiting(&mut self, now: laxity_interface::Time) {
+    fn admit_waiting(&mut self, now: Time) {
         while let Some(line) = &mut self.line
             && let Some(&id) = line.waiting.front()
         {
@@ -213,26 +216,32 @@ impl Core {
     }
 
     /// A job came for the queue: received at once, or as soon as there is room.
-    pub(crate) fn enqueue_offer(&mut self, now: laxity_interface::Time, id: RecvId) {
+    pub(crate) fn enqueue_offer(&mut self, now: Time, id: RecvId) {
         let Some(slot) = self.recvs.get_mut(&id) else { return };
         slot.accepted = true;
         slot.queued = true;
         let (bytes, over) = (slot.open.bytes, slot.is_over());
         let coming = self.arrivals.get_mut(id).is_some();
         let Some(line) = &mut self.line else { return };
-        if over || line.admits(bytes) || (coming && !line.overflows()) {
+        if over || coming || line.admits(bytes) {
             self.admit(now, id);
-            if over {
-                self.deliver(id);
-            }
-        } else if coming {
-            self.protocol.cancel_recv(now, id, ResetCode::TooMany);
         } else {
             line.waiting.push_back(id);
         }
+        if over {
+            self.deliver(id);
+        }
+        self.set_room();
     }
 
-    fn admit(&mut self, now: laxity_interface::Time, id: RecvId) {
+    /// The protocol takes small jobs without asking, as many as there is room for.
+    fn set_room(&mut self) {
+        if let Some(line) = &self.line {
+            self.protocol.set_unclaimed_limit(line.left());
+        }
+    }
+
+    fn admit(&mut self, now: Time, id: RecvId) {
         let Some(slot) = self.recvs.get_mut(&id) else { return };
         if let Some(line) = &mut self.line {
             line.held += slot.open.bytes;

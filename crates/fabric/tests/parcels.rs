@@ -158,17 +158,17 @@ fn who_takes_nothing_is_not_flooded() {
                     }
                     // What is not held up goes on meanwhile.
                     let mut sent = 0;
-                    let until = fabric.now() + Span::from_secs(2);
-                    while let Some(event) = fabric.wait_event(Some(until)) {
+                    let end = fabric.now() + Span::from_secs(2);
+                    while let Some(event) = fabric.wait_event(Some(end)) {
                         assert!(matches!(event, Event::Sent { .. }), "{event:?}");
                         sent += 1;
                     }
                     assert!(sent < COUNT, "all of it is gone, and nobody has taken any");
-                    common::until(&mut fabric, |arrivals, more| {
+                    until(&mut fabric, |arrivals, more| {
                         arrivals.len() == 1 && sent + more as u64 == COUNT
                     });
                     fabric.submit(parcel(1, say, 0));
-                    common::until(&mut fabric, |_, sent| sent == 1);
+                    until(&mut fabric, |_, sent| sent == 1);
                 } else {
                     std::thread::sleep(Duration::from_secs(3));
                     if let AnyCarrier::Tcp(carrier) = fabric.carrier() {
@@ -177,14 +177,13 @@ fn who_takes_nothing_is_not_flooded() {
                         // One turn's worth beyond the room, and the parcel under way.
                         assert!(held <= ROOM + 3 * SIZE as u64, "{held} bytes are held");
                     }
-                    let arrivals =
-                        common::until(&mut fabric, |arrivals, _| arrivals.len() as u64 == COUNT);
+                    let arrivals = until(&mut fabric, |arrivals, _| arrivals.len() as u64 == COUNT);
                     for arrival in arrivals {
                         let tag = arrival.envelope.channel.sequence;
                         assert!(arrival.body == pattern(tag, SIZE));
                     }
                     fabric.submit(parcel(0, ask, 0));
-                    common::until(&mut fabric, |arrivals, _| arrivals.len() == 1);
+                    until(&mut fabric, |arrivals, _| arrivals.len() == 1);
                 }
                 finish(fabric);
             },
@@ -223,7 +222,7 @@ fn a_limit_ends_a_parcel_that_does_not_get_through() {
                     }
                     assert!(failed > 0, "63 MiB went into 1 MiB");
                     fabric.submit(parcel(1, 99, 5));
-                    common::until(&mut fabric, |_, sent| sent == 1);
+                    until(&mut fabric, |_, sent| sent == 1);
                 } else {
                     std::thread::sleep(Duration::from_secs(1));
                     loop {

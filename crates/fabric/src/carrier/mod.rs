@@ -6,6 +6,8 @@
 
 mod any;
 mod envelope;
+#[cfg(test)]
+mod impostor_tests;
 pub mod laxity;
 pub mod tcp;
 

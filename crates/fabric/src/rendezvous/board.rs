@@ -46,8 +46,8 @@ pub(crate) struct Board {
     values: BTreeMap<String, Vec<u8>>,
     bytes: usize,
     members: BTreeMap<u32, Registered>,
-    /// All ranks were here once: who is gone now does not come back.
-    complete: bool,
+    /// All ranks, once they were here together: who is gone after that does not come back.
+    complete: Option<Roster>,
     /// Who is gone since.
     gone: BTreeMap<u32, (bool, String)>,
     waiting: BTreeMap<Client, Waiting>,
@@ -84,7 +84,7 @@ impl Board {
             values: BTreeMap::new(),
             bytes: 0,
             members: BTreeMap::new(),
-            complete: false,
+            complete: None,
             gone: BTreeMap::new(),
             waiting: BTreeMap::new(),
             watching: BTreeSet::new(),
@@ -296,7 +296,7 @@ impl Board {
         let Some(rank) = self.rank_of(client) else { return };
         let Some(registered) = self.members.remove(&rank) else { return };
         self.watching.remove(&client);
-        if !self.complete {
+        if self.complete.is_none() {
             // Nobody knows it yet: another process may take the rank.
             return;
         }
@@ -316,11 +316,14 @@ impl Board {
     /// Answers those whose wait is over.
     fn review(&mut self, _now: Time) {
         let whole = self.world.is_some_and(|(ranks, _)| self.members.len() as u32 == ranks);
-        self.complete |= whole;
+        if whole && self.complete.is_none() {
+            let members = self.members.values().map(|registered| registered.member).collect();
+            self.complete = Some(Roster { job: self.job, members });
+        }
         let ready: Vec<_> = self
             .waiting
             .iter()
-            .filter_map(|(client, waiting)| Some((*client, self.answer(&waiting.what, whole)?)))
+            .filter_map(|(client, waiting)| Some((*client, self.answer(&waiting.what)?)))
             .collect();
         for (client, reply) in ready {
             self.waiting.remove(&client);
@@ -328,18 +331,15 @@ impl Board {
         }
     }
 
-    fn answer(&self, what: &What, whole: bool) -> Option<Reply> {
+    fn answer(&self, what: &What) -> Option<Reply> {
         match what {
             What::Keys(keys) => {
                 let values: Option<Vec<_>> =
                     keys.iter().map(|key| self.values.get(key).cloned()).collect();
                 values.map(Reply::Values)
             }
-            What::Roster if whole => {
-                let members = self.members.values().map(|registered| registered.member).collect();
-                Some(Reply::Roster(Roster { job: self.job, members }))
-            }
-            What::Roster => None,
+            // Whoever asks late gets it too, though others may have gone by then.
+            What::Roster => self.complete.clone().map(Reply::Roster),
             What::Barrier { name, .. } => {
                 // Those who have gone in peace are not waited for.
                 let peaceful = self.gone.values().filter(|(left, _)| *left).count();

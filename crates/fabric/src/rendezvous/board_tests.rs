@@ -98,6 +98,9 @@ fn the_roster_comes_when_all_are_there_and_names_who_is_not() {
     };
     let ports: Vec<_> = roster.members.iter().map(|member| member.address.port()).collect();
     assert_eq!(ports, [1010, 1011, 1012], "by rank");
+    assert_eq!(table.say(10, Request::Leave), [(10, Reply::Done)]);
+    let late = table.say(11, Request::Roster { patience: SECOND });
+    assert_eq!(late, [(11, Reply::Roster(roster.clone()))], "though rank 0 has left");
 }
 
 #[test]

@@ -7,8 +7,7 @@
 //! carry a signed claim to the sender's rank.
 //!
 //! Arrivals that nobody takes are kept up to [`LaxitySettings::untaken_bytes`]; beyond that senders are
-//! held, and past twice that, parcels small enough to come without asking are refused, which their
-//! senders read.
+//! held until there is room.
 
 mod label;
 mod peers;
@@ -296,6 +295,15 @@ impl LaxityCarrier {
             }
             Happening::Sent(id, outcome) => self.handle_sent(id, outcome),
             Happening::Received(arrived) => self.handle_arrived(*arrived),
+            // The bell rings after everything that the departed may have sent.
+            Happening::Rung => {
+                while let Ok(departure) = self.departures.try_recv() {
+                    let rank = departure.rank;
+                    if rank != self.rank() && self.peers.get_mut(rank).is_some() {
+                        self.lose(rank, &departure.reason, true);
+                    }
+                }
+            }
             _ => {}
         }
     }
@@ -489,11 +497,6 @@ impl Carrier for LaxityCarrier {
         loop {
             let now = self.now();
             self.handle_timeout(now);
-            while let Ok(departure) = self.departures.try_recv() {
-                if departure.rank != self.rank() && self.peers.get_mut(departure.rank).is_some() {
-                    self.lose(departure.rank, &departure.reason, true);
-                }
-            }
             if let Some(event) = self.events.pop_front() {
                 return Some(event);
             }
