@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    net::{SocketAddr, ToSocketAddrs},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs},
     sync::Arc,
     time::Duration,
 };
@@ -218,7 +218,15 @@ fn open_store(settings: &Settings) -> Result<Option<StoreServer>, JoinError> {
     let named = |source| JoinError::Name { store: settings.store.clone(), source };
     let mut found = settings.store.to_socket_addrs().map_err(named)?;
     let none = || named(io::Error::new(io::ErrorKind::NotFound, "it has no address"));
-    let address = found.next().ok_or_else(none)?;
+    let mut address = found.next().ok_or_else(none)?;
+    let is_name = settings.store.parse::<SocketAddr>().is_err();
+    if is_name && TcpListener::bind((address.ip(), 0)).is_ok() {
+        // A host's own name often leads to its loopback address, which others cannot reach.
+        address.set_ip(match address.ip() {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        });
+    }
     let Settings { secret, world, tcp, .. } = settings;
     match StoreServer::bind(address, secret.clone(), Some(*world), tcp.dead_after) {
         Ok(server) => Ok(Some(server)),

@@ -155,7 +155,7 @@ enum Stage {
     /// It was asked for its proof.
     Asked { theirs: [u8; NONCE_BYTES], ours: [u8; NONCE_BYTES] },
     /// It belongs here.
-    Known(Session),
+    Known(Box<Session>),
 }
 
 impl Serving {
@@ -201,10 +201,10 @@ impl Serving {
             let client = self.next;
             let interest = Interest::READABLE | Interest::WRITABLE;
             let tuned = net::watch_over(&stream, self.dead_after);
-            if tuned
-                .and(self.poll.registry().register(&mut stream, Token(client), interest))
-                .is_err()
-            {
+            let registry = self.poll.registry();
+            let known =
+                tuned.and_then(|()| registry.register(&mut stream, Token(client), interest));
+            if known.is_err() {
                 continue;
             }
             self.next += 1;
@@ -317,7 +317,7 @@ impl Connection {
                         return Err("it does not have the job's key");
                     }
                     self.heard.drain(..MAC_BYTES);
-                    self.stage = Stage::Known(Session::new(secret, false, theirs, ours));
+                    self.stage = Stage::Known(Box::new(Session::new(secret, false, theirs, ours)));
                 }
                 Stage::Known(session) => {
                     let word =

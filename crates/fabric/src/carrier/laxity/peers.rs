@@ -61,10 +61,10 @@ impl Peers {
         &mut self.by_rank[rank.index()]
     }
 
-    /// Every rank with a connection that is up.
+    /// Every rank that is not lost, with a connection that is up.
     pub(super) fn connected(&self) -> Vec<(Rank, PeerId)> {
         let up = |(rank, peer): (usize, &Peer)| match peer.connection {
-            Some((connection, true)) => Some((Rank::new(rank as u32), connection)),
+            Some((connection, true)) if !peer.lost => Some((Rank::new(rank as u32), connection)),
             _ => None,
         };
         self.by_rank.iter().enumerate().filter_map(up).collect()

@@ -191,7 +191,7 @@ impl Core {
             }
             let hello = Hello::listen(self.me.clone(), at);
             let link = Link::new(stream, at, now, Stage::Greeting(None, hello));
-            let tuned = link::tune_accepted(&link.stream, &self.settings);
+            let tuned = link::tune(&link.stream, &self.settings);
             match tuned.and_then(|()| self.add(link)) {
                 Ok(token) => drop(self.unread.insert(token)),
                 Err(error) => self.refusals.add(format!("{at}: {error}")),
@@ -508,16 +508,20 @@ impl Core {
     /// Says goodbye to all, after everything else.
     pub(super) fn close(&mut self) {
         self.closing = true;
-        let open: Vec<_> =
-            self.links.iter().filter_map(|(token, link)| Some((*token, link.rank()?))).collect();
-        for (token, rank) in open {
-            self.peers[rank.index()].outbox.say_goodbye();
-            self.write(token);
+        for rank in 0..self.peers.len() {
+            let peer = &mut self.peers[rank];
+            if !peer.lost && (peer.link.is_some() || !peer.outbox.is_empty()) {
+                peer.outbox.say_goodbye();
+                if let Some(link) = peer.link {
+                    self.write(link);
+                }
+            }
         }
     }
 
     /// Whether all that were told goodbye have closed their side.
     pub(super) fn is_closed(&self) -> bool {
         self.links.values().all(|link| link.rank().is_none())
+            && self.peers.iter().all(|peer| peer.lost || peer.outbox.is_empty())
     }
 }

@@ -3,12 +3,11 @@
 use std::{
     io::{self, Read, Write},
     net::SocketAddr,
-    time::Duration,
 };
 
 use laxity_interface::Time;
 use mio::net::TcpStream;
-use socket2::{Domain, SockRef, Socket, Type};
+use socket2::SockRef;
 
 use super::{TcpSettings, hello::Hello, outbox::Outbox, reader::Reader};
 use crate::{carrier::Envelope, net, rank::Rank};
@@ -145,28 +144,17 @@ impl Link {
 
 /// Starts to connect without waiting.
 pub(super) fn connect(to: SocketAddr, settings: &TcpSettings) -> io::Result<TcpStream> {
-    let socket = Socket::new(Domain::for_address(to), Type::STREAM, None)?;
-    socket.set_nonblocking(true)?;
-    tune(&socket, settings)?;
-    match socket.connect(&to.into()) {
-        Ok(()) => {}
-        // EINPROGRESS has no kind of its own.
-        Err(error) if error.raw_os_error() == Some(115) => {}
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-        Err(error) => return Err(error),
-    }
-    Ok(TcpStream::from_std(socket.into()))
+    let stream = TcpStream::connect(to)?;
+    tune(&stream, settings)?;
+    Ok(stream)
 }
 
-/// Options of a connection that was accepted.
-pub(super) fn tune_accepted(stream: &TcpStream, settings: &TcpSettings) -> io::Result<()> {
-    tune(&SockRef::from(stream), settings)
-}
-
-fn tune(socket: &Socket, settings: &TcpSettings) -> io::Result<()> {
+/// Sets the options of a connection, whoever called.
+pub(super) fn tune(stream: &TcpStream, settings: &TcpSettings) -> io::Result<()> {
+    let socket = SockRef::from(stream);
     // Small parcels leave at once; large ones fill segments anyway.
     socket.set_tcp_nodelay(true)?;
-    net::watch_over(socket, settings.dead_after)?;
+    net::watch_over(stream, settings.dead_after)?;
     if let Some(bytes) = settings.unsent_bytes {
         socket.set_tcp_notsent_lowat(bytes)?;
     }
@@ -191,18 +179,5 @@ pub(super) fn connected(stream: &TcpStream) -> io::Result<bool> {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(false),
         Err(error) => Err(error),
-    }
-}
-
-impl Default for TcpSettings {
-    fn default() -> Self {
-        Self {
-            congestion: None,
-            dead_after: Duration::from_secs(5),
-            connect_timeout: Duration::from_secs(10),
-            untaken_bytes: 1 << 30,
-            max_parcel: 4 << 30,
-            unsent_bytes: Some(512 << 10),
-        }
     }
 }

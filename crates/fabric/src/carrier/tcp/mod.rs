@@ -71,6 +71,19 @@ pub struct TcpSettings {
     pub unsent_bytes: Option<u32>,
 }
 
+impl Default for TcpSettings {
+    fn default() -> Self {
+        Self {
+            congestion: None,
+            dead_after: Duration::from_secs(5),
+            connect_timeout: Duration::from_secs(10),
+            untaken_bytes: 1 << 30,
+            max_parcel: 4 << 30,
+            unsent_bytes: Some(512 << 10),
+        }
+    }
+}
+
 /// A port on which ranks will call, before it is known who they are.
 #[derive(Debug)]
 pub(crate) struct TcpPort {
