@@ -19,6 +19,7 @@ use crate::{
     error::RecvError,
     inbox::Inbox,
     payloads::{Arrivals, Payloads, Target},
+    queue::{Happening, Line},
     udp::{SendError as UdpError, Socket, Transmission},
 };
 
@@ -42,6 +43,8 @@ pub(crate) struct SendSlot {
     ended: bool,
     pub(crate) outcome: Option<Result<DeliveryReport, JobError>>,
     pub(crate) waker: Option<Waker>,
+    /// Its end goes to the queue.
+    queued: bool,
 }
 
 /// A job being received.
@@ -56,11 +59,24 @@ pub(crate) struct RecvSlot {
     pub(crate) accepted: bool,
     /// Who sends it.
     pub(crate) from: Option<SocketAddr>,
+    /// Its end goes to the queue.
+    pub(crate) queued: bool,
+    /// The queue has set aside room for it.
+    pub(crate) counted: bool,
 }
 
 impl RecvSlot {
     fn new(open: JobOpen, accepted: bool, from: Option<SocketAddr>) -> Self {
-        Self { open, ended: false, outcome: None, waker: None, accepted, from }
+        Self {
+            open,
+            ended: false,
+            outcome: None,
+            waker: None,
+            accepted,
+            from,
+            queued: false,
+            counted: false,
+        }
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -69,6 +85,11 @@ impl RecvSlot {
 }
 
 impl SendSlot {
+    /// One whose end goes to the queue.
+    pub(crate) fn queued() -> Self {
+        Self { queued: true, ..Self::default() }
+    }
+
     pub(crate) fn is_over(&self) -> bool {
         self.ended
     }
@@ -115,6 +136,8 @@ pub(crate) struct Core {
     pub(crate) offers: VecDeque<RecvId>,
     pub(crate) posted: VecDeque<Posted>,
     next_ticket: u64,
+    /// Where everything goes, if there is a queue.
+    pub(crate) line: Option<Line>,
     /// Rings when there is a new offer.
     inbox: Arc<Inbox>,
     pub(crate) driver: Driver,
@@ -144,6 +167,7 @@ impl Core {
             offers: VecDeque::new(),
             posted: VecDeque::new(),
             next_ticket: 0,
+            line: None,
             inbox,
             driver: Driver::Nobody,
             drives: 0,
@@ -259,6 +283,16 @@ impl Core {
     }
 
     fn set_peer(&mut self, peer: PeerId, state: PeerState) {
+        if let Some(line) = &mut self.line {
+            match state {
+                PeerState::Connecting => {}
+                PeerState::Up => line.ready.push_back(Happening::Connected(peer)),
+                PeerState::Failed(error) => {
+                    line.ready.push_back(Happening::ConnectFailed(peer, error));
+                }
+                PeerState::Gone(gone) => line.ready.push_back(Happening::Gone(peer, gone)),
+            }
+        }
         if state != PeerState::Up && !self.peers.contains_key(&peer) {
             return;
         }
@@ -284,6 +318,9 @@ impl Core {
             self.arrivals.set(id, &open, target);
         }
         self.recvs.insert(id, RecvSlot::new(open, false, from));
+        if self.line.is_some() {
+            return self.enqueue_offer(now, id);
+        }
         self.offers.push_back(id);
         self.inbox.ring();
     }
@@ -375,6 +412,9 @@ impl Core {
         let Some(slot) = self.recvs.get_mut(&id) else { return };
         let abandoned = !slot.accepted && outcome.is_err();
         (slot.ended, slot.outcome) = (true, Some(outcome));
+        if slot.queued {
+            return self.deliver(id);
+        }
         self.wake_recv(id);
         if abandoned {
             // Nobody had asked for it; nobody needs to hear that it will not come.
@@ -386,7 +426,12 @@ impl Core {
 
     fn end_send(&mut self, id: SendId, outcome: Result<DeliveryReport, JobError>) {
         self.payloads.jobs.remove(&id);
-        if let Some(slot) = self.sends.get_mut(&id) {
+        if self.sends.get(&id).is_some_and(|slot| slot.queued) {
+            self.sends.remove(&id);
+            if let Some(line) = &mut self.line {
+                line.ready.push_back(Happening::Sent(id, outcome));
+            }
+        } else if let Some(slot) = self.sends.get_mut(&id) {
             (slot.ended, slot.outcome) = (true, Some(outcome));
             if let Some(waker) = slot.waker.take() {
                 waker.wake();

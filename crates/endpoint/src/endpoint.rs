@@ -283,7 +283,7 @@ impl Endpoint {
         finish_connect(shard, peer, state)
     }
 
-    fn start_connect(
+    pub(crate) fn start_connect(
         &self,
         to: impl ToSocketAddrs,
     ) -> Result<(Arc<Shard>, laxity_protocol::PeerId), SendError> {
@@ -303,6 +303,14 @@ impl Endpoint {
             Ok::<_, ConnectError>(peer)
         })?;
         Ok((shard, peer))
+    }
+
+    /// Its only socket, if it has but one.
+    pub(crate) fn only_shard(&self) -> Option<Arc<Shard>> {
+        match &self.inner.shards[..] {
+            [shard] => Some(shard.clone()),
+            _ => None,
+        }
     }
 
     /// Whether the socket speaks the address's family; a wildcard IPv6 socket speaks both.

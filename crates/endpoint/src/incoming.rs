@@ -59,6 +59,23 @@ pub enum ReceivedData {
     Messages(Vec<Message>),
 }
 
+impl ReceivedData {
+    /// What a job's memory holds at its end.
+    pub(crate) fn of(target: Option<Target>, kind: JobKind) -> Self {
+        match (target, kind) {
+            (Some(Target::Tensor(buffer)), JobKind::Tensor { element, .. }) => {
+                Self::Tensor { element, buffer }
+            }
+            (Some(Target::Messages { ready, .. }), _) => Self::Messages(ready.into()),
+            // A job of nothing may have ended before anything was set aside for it.
+            (_, JobKind::Tensor { element, .. }) => {
+                Self::Tensor { element, buffer: Buffer::default() }
+            }
+            (_, JobKind::Messages { .. }) => Self::Messages(Vec::new()),
+        }
+    }
+}
+
 impl Received {
     /// The tensor as numbers of this type. `None` if it is not one of those.
     pub fn tensor<T: Element>(&self) -> Option<&[T]> {
@@ -235,17 +252,7 @@ impl Incoming {
     ) -> Result<Received, RecvError> {
         let report = outcome.unwrap_or(Err(RecvError::ShutDown))?;
         let target = self.shard.lock().arrivals.remove(self.id);
-        let data = match (target, self.open.kind) {
-            (Some(Target::Tensor(buffer)), JobKind::Tensor { element, .. }) => {
-                ReceivedData::Tensor { element, buffer }
-            }
-            (Some(Target::Messages { ready, .. }), _) => ReceivedData::Messages(ready.into()),
-            // A job of nothing may have ended before anything was set aside for it.
-            (_, JobKind::Tensor { element, .. }) => {
-                ReceivedData::Tensor { element, buffer: Buffer::default() }
-            }
-            (_, JobKind::Messages { .. }) => ReceivedData::Messages(Vec::new()),
-        };
+        let data = ReceivedData::of(target, self.open.kind);
         let label = std::mem::take(&mut self.open.label);
         Ok(Received { id: self.id, label, data, report })
     }

@@ -40,12 +40,13 @@ mod incoming;
 mod outgoing;
 mod payloads;
 mod peer;
+mod queue;
 mod shard;
 pub mod udp;
 
 pub use laxity_interface::{Finish, Fraction, GroupId};
 pub use laxity_protocol::{
-    ClassRule, Config, ConnectError, ControllerKind, DeliveryReport, ElementType, Ended,
+    ClassRule, Config, ConnectError, ControllerKind, DeliveryReport, ElementType, Ended, Gone,
     GroupDelivery, GroupSpec, JobError, JobKind, JobOpen, Key, KeyError, LaneKind, MessageOrder,
     Missing, PeerId, PeerInfo, Progress, RecvId, ResetCode, SendId, SendRequestError, Stats,
 };
@@ -58,4 +59,5 @@ pub use crate::{
     outgoing::Outgoing,
     payloads::Message,
     peer::{Peer, SendHandle, Window},
+    queue::{Arrived, Bell, Happening, Queue},
 };

@@ -88,6 +88,13 @@ impl Shard {
         result
     }
 
+    /// Changes something that waiters have to see, though nothing happened on the wire.
+    pub(crate) fn alarm(&self, change: impl FnOnce(&mut Core)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
+        self.waker.wake();
+    }
+
     fn notify(&self, core: &mut Core) {
         if core.take_changed() && core.sleepers > 0 {
             self.changed.notify_all();

@@ -37,9 +37,11 @@ mod deadline;
 mod element;
 mod engine;
 mod loss;
+mod net;
 mod options;
 mod outcome;
 mod rank;
+pub mod rendezvous;
 mod shape;
 
 pub use crate::{

@@ -41,6 +41,9 @@ pub struct Config {
     pub max_ack_delay: Span,
     /// A peer that owes an answer and was silent for this long is dead. Default 5 s.
     pub dead_after: Span,
+    /// Connections without jobs are watched like those with: asked every quarter of `dead_after`, and
+    /// dead after it. Default false: an idle connection costs no packets.
+    pub watch_idle: bool,
     /// A connection without jobs is let go after this long. Default 10 minutes.
     pub idle_after: Span,
     /// How long to try to connect. Default 5 s.
@@ -111,6 +114,7 @@ impl Config {
             dscp: DscpMap::default(),
             max_ack_delay: Span::from_us(500),
             dead_after: Span::from_secs(5),
+            watch_idle: false,
             idle_after: Span::from_secs(600),
             connect_timeout: Span::from_secs(5),
             time_limit: Span::from_secs(600),

@@ -4,15 +4,21 @@
 //! [`Carrier`] moves parcels and knows the time. So the same code runs over Laxity's endpoint, over
 //! kernel TCP, and in virtual time inside the packet simulator.
 
+mod any;
 mod envelope;
+#[cfg(test)]
+mod impostor_tests;
+pub mod laxity;
 pub mod memory;
 pub mod simulated;
+pub mod tcp;
 
 use std::ops::Range;
 
 use bytes::Bytes;
 use laxity_interface::{Fraction, Span, Time};
 
+pub use self::any::AnyCarrier;
 pub use self::envelope::{Channel, Envelope, EnvelopeError, Lane, Signature};
 use crate::rank::Rank;
 

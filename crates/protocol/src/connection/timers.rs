@@ -39,7 +39,7 @@ impl Connection {
         if !self.is_confirmed() {
             return Some(self.last_heard + config.connect_timeout);
         }
-        let keep_alive = self.is_busy().then(|| self.last_sent + config.dead_after / 4);
+        let keep_alive = self.is_watched(shared).then(|| self.last_sent + config.dead_after / 4);
         let (since, silence, _) = self.patience(shared);
         let recvs = self.recvs.values().flat_map(|job| match job.ended {
             Some(_) => job.forget_at,
@@ -95,12 +95,17 @@ impl Connection {
         if self.probe_due(shared).is_some_and(|due| due <= now) {
             self.probe(now, shared);
         }
-        if self.is_busy() && self.last_sent + shared.config.dead_after / 4 <= now {
+        if self.is_watched(shared) && self.last_sent + shared.config.dead_after / 4 <= now {
             self.queue(Control::Ping);
             self.last_sent = now;
         }
         self.expire_jobs(now, shared);
         Health::Fine
+    }
+
+    /// Whether silence means death, and is asked about.
+    fn is_watched(&self, shared: &Shared) -> bool {
+        shared.config.watch_idle || self.is_busy()
     }
 
     /// Nothing was heard for too long.
@@ -125,7 +130,7 @@ impl Connection {
     fn patience(&self, shared: &Shared) -> (Time, Span, Gone) {
         let (heard, config) = (self.last_heard, &shared.config);
         match self.sent.oldest_out() {
-            _ if self.is_busy() => (heard, config.dead_after, Gone::Dead),
+            _ if self.is_watched(shared) => (heard, config.dead_after, Gone::Dead),
             // It owes an answer, if only to a farewell to a job.
             Some(asked) => (heard.max(asked), config.dead_after, Gone::Dead),
             None => (heard, config.idle_after, Gone::Idle),

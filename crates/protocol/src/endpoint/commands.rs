@@ -177,6 +177,12 @@ impl Endpoint {
         }
     }
 
+    /// Changes [`Config::unclaimed_limit`](crate::Config::unclaimed_limit) for jobs that come from now
+    /// on: a driver that gives them memory of its own knows how much is left.
+    pub fn set_unclaimed_limit(&mut self, limit: Bytes) {
+        self.shared.config.unclaimed_limit = limit;
+    }
+
     /// Bytes set aside for jobs that were offered and not claimed.
     pub fn unclaimed(&self) -> Bytes {
         Bytes::new(self.shared.unclaimed)

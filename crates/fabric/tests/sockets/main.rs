@@ -1,0 +1,8 @@
+//! Real sockets and real processes: membership, parcels, death, loss.
+
+mod common;
+mod death;
+mod loss;
+mod measure;
+mod membership;
+mod parcels;
