@@ -16,27 +16,25 @@ const OPS: [ReduceOp; 5] =
 /// A number that is small enough for every sum to be exact in every type.
 trait Small: Element + PartialEq + std::fmt::Debug {
     fn small(value: i64) -> Self;
-    fn value(self) -> f64;
     const FRACTIONS: bool;
 }
 
 macro_rules! small {
-    ($($type:ty, $fractions:expr, $make:expr, $read:expr;)*) => {$(
+    ($($type:ty, $fractions:expr, $make:expr;)*) => {$(
         impl Small for $type {
             fn small(value: i64) -> Self { $make(value) }
-            fn value(self) -> f64 { $read(self) }
             const FRACTIONS: bool = $fractions;
         }
     )*};
 }
 small! {
-    u8, false, |v| v as u8, f64::from;
-    i32, false, |v| v as i32, f64::from;
-    i64, false, |v| v, |v| v as f64;
-    f32, true, |v| v as f32, f64::from;
-    f64, true, |v| v as f64, |v| v;
-    f16, true, |v| f16::from_f64(v as f64), f16::to_f64;
-    bf16, true, |v| bf16::from_f64(v as f64), bf16::to_f64;
+    u8, false, |v| v as u8;
+    i32, false, |v| v as i32;
+    i64, false, |v| v;
+    f32, true, |v| v as f32;
+    f64, true, |v| v as f64;
+    f16, true, |v| f16::from_f64(v as f64);
+    bf16, true, |v| bf16::from_f64(v as f64);
 }
 
 /// What rank `rank` gives as element `i`: 1 to 3, so that 3 to the 9th is the largest product.
