@@ -43,7 +43,7 @@ mod peer;
 mod shard;
 pub mod udp;
 
-pub use laxity_interface::{Finish, Fraction, GroupId};
+pub use laxity_interface::{Finish, Fraction, GroupId, Layout};
 pub use laxity_protocol::{
     ClassRule, Config, ConnectError, ControllerKind, DeliveryReport, ElementType, Ended,
     GroupDelivery, GroupSpec, JobError, JobKind, JobOpen, Key, KeyError, LaneKind, MessageOrder,

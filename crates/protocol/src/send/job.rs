@@ -45,6 +45,10 @@ pub(crate) struct SendJob {
     pub(crate) deadline: Option<Time>,
     pub(crate) limit: Option<Time>,
     pub(crate) class: Class,
+    /// Bytes left to deliver over weight, where the least goes first.
+    pub(crate) place: f64,
+    /// Drawn once, so that equals do not all choose the same class.
+    pub(crate) dice: u32,
     pub(crate) first_class: Option<Class>,
     /// How often the introduction was repeated.
     pub(crate) introductions: u64,
@@ -136,6 +140,8 @@ impl SendJob {
             deadline: request.deadline.map(|deadline| now + deadline),
             limit: Some(now + limit),
             class: Class::EXACT,
+            place: 0.0,
+            dice: start,
             first_class: None,
             introductions: 0,
             probe: None,
