@@ -33,9 +33,9 @@ pub(super) fn layout(
     }
     // The layouts need no entry.
     let Ok(layout) = name.parse() else {
-        let known = Layout::ALL.into_iter().map(Layout::name);
-        let known = known.chain(raw.queues.keys().map(String::as_str));
-        let known: Vec<_> = known.map(|known| format!("`{known}`")).collect();
+        let layouts = Layout::ALL.into_iter().map(|layout| format!("`{layout}`"));
+        let known = layouts.chain(raw.queues.keys().map(|known| format!("`{known}`")));
+        let known: Vec<_> = known.collect();
         let reason = format!("no queues are called `{name}`; there is {}", known.join(", "));
         return wrong(path, reason);
     };
