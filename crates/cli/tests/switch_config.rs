@@ -34,14 +34,8 @@ fn the_three_dialects() {
         let print = |words: &[&str]| print(&[words, &["--layout", layout]].concat());
         let named = |dialect: &str| format!("{name}{dialect}");
         insta::assert_snapshot!(named("tc"), print(&["tc", "--dev", "eth1", "--rate", "100Mbps"]));
-        insta::assert_snapshot!(
-            named("sonic"),
-            print(&["sonic", "--dev", "Ethernet0,Ethernet4"])
-        );
-        insta::assert_snapshot!(
-            named("cumulus"),
-            print(&["cumulus", "--dev", "swp1-swp8,swp12"])
-        );
+        insta::assert_snapshot!(named("sonic"), print(&["sonic", "--dev", "Ethernet0,Ethernet4"]));
+        insta::assert_snapshot!(named("cumulus"), print(&["cumulus", "--dev", "swp1-swp8,swp12"]));
     }
 }
 
@@ -183,7 +177,10 @@ fn the_kernel_takes_the_shared_layout_too() {
             Some(1.0 - arrived as f64 / f64::from(sent?))
         });
         if let Some(loss) = loss {
-            assert!(loss < 0.03, "the last class loses {loss:.3}, where one packet loses a quarter");
+            assert!(
+                loss < 0.03,
+                "the last class loses {loss:.3}, where one packet loses a quarter"
+            );
         }
     };
     thread::scope(|scope| scope.spawn(test).join())

@@ -33,17 +33,16 @@ struct Options {
 }
 
 fn options() -> Result<Options, Box<dyn Error>> {
-    let mut found =
-        Options {
-            jobs: 4000,
-            seeds: 3,
-            kb: None,
-            message: "1400B".parse()?,
-            load: 0.6,
-            fabric: Fabric::Star,
-            case: None,
-            schemes: Vec::new(),
-        };
+    let mut found = Options {
+        jobs: 4000,
+        seeds: 3,
+        kb: None,
+        message: "1400B".parse()?,
+        load: 0.6,
+        fabric: Fabric::Star,
+        case: None,
+        schemes: Vec::new(),
+    };
     let mut args = env::args().skip(1);
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));

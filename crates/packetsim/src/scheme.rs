@@ -216,13 +216,7 @@ impl Scheme {
     }
 
     /// What one host runs where ports have this layout, and hosts were told.
-    pub fn stack_on(
-        &self,
-        layout: Layout,
-        host: HostId,
-        seed: u64,
-        _: &World,
-    ) -> Box<dyn Stack> {
+    pub fn stack_on(&self, layout: Layout, host: HostId, seed: u64, _: &World) -> Box<dyn Stack> {
         match *self {
             Self::Protocol(form) => Box::new(Laxity::new(form, layout, host, seed)),
             Self::Bounded => Box::new(Bounded::new()),

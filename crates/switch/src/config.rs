@@ -157,9 +157,7 @@ impl QueueLayout {
     /// ```
     pub fn named(layout: Layout, total: Bytes, mtu: Bytes, mark_packets: u32) -> Self {
         match layout {
-            Layout::Single => {
-                Self::single(Limit::Bytes(total), Some(Limit::Packets(mark_packets)))
-            }
+            Layout::Single => Self::single(Limit::Bytes(total), Some(Limit::Packets(mark_packets))),
             Layout::Shared => Self::shared(total, mark_packets),
             Layout::Slack => Self::slack_marking(total, mtu, mark_packets),
         }

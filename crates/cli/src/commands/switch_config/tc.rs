@@ -81,9 +81,8 @@ fn write_queue(
 ) -> std::fmt::Result {
     let queue = &plan.queues[class];
     let limit = queue.limit.unwrap_or(plan.buffer).get();
-    let plain = format!(
-        "tc qdisc add dev {dev} parent 1:1{class} handle 1{class}: bfifo limit {limit}"
-    );
+    let plain =
+        format!("tc qdisc add dev {dev} parent 1:1{class} handle 1{class}: bfifo limit {limit}");
     if !queue.marks {
         return writeln!(text, "{plain}");
     }
