@@ -50,10 +50,10 @@ fn what_overtakes_is_not_taken_for_a_loss() {
 #[test]
 fn backlogged_exact_traffic_starves_nobody() {
     // Two flows of a TCP keep the first queue of the receiver's port full for 80 ms. A job behind it
-    // gets a window through every 64 round trips.
+    // joins it after 64 round trips, for as long as it had waited.
     let bulk = |from| Flow { stack: 1, ..flow(from, 0, (200_000, 1000), 1.0) };
     let mut flows = vec![(Time::ZERO, bulk(1)), (Time::ZERO, bulk(2))];
-    let jobs = [(50, 1400), (300, 1400), (700, 1400)];
+    let jobs = [(50, 1400), (300, 1400), (2000, 1400)];
     for (from, job) in (3..).zip(jobs) {
         flows.push((Time::ZERO + Span::from_ms(1), flow(from, 0, job, 0.7)));
     }
