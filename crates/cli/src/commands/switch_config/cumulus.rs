@@ -81,7 +81,7 @@ fn write_infra(text: &mut String, plan: &Plan) -> std::fmt::Result {
     }
     for (class, own) in plan.queues.iter().enumerate() {
         let queue = hardware_queue(class);
-        let size = own.limit.map_or("ALPHA_8".to_owned(), |limit| limit.get().to_string());
+        let size = own.limit.map_or_else(|| "ALPHA_8".to_owned(), |limit| limit.get().to_string());
         writeln!(text, "egress_buffer.egr_queue_{queue}.uc.service_pool = 0")?;
         writeln!(text, "egress_buffer.egr_queue_{queue}.uc.reserved = 0")?;
         writeln!(text, "egress_buffer.egr_queue_{queue}.uc.shared_size = {size}")?;
