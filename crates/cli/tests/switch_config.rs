@@ -30,15 +30,20 @@ fn print(words: &[&str]) -> String {
 fn the_three_dialects() {
     let small = ["--mtu", "1486B", "--buffer", "200kB", "--ecn-packets", "20"];
     let print = |words: &[&str]| print(&[words, &small].concat());
-    insta::assert_snapshot!("tc", print(&["tc", "--dev", "eth1", "--rate", "100Mbps"]));
-    insta::assert_snapshot!("sonic", print(&["sonic", "--dev", "Ethernet0,Ethernet4"]));
-    insta::assert_snapshot!("cumulus", print(&["cumulus", "--dev", "swp1-swp8,swp12"]));
+    for (layout, name) in [("shared", "shared-"), ("slack", "")] {
+        let print = |words: &[&str]| print(&[words, &["--layout", layout]].concat());
+        let named = |dialect: &str| format!("{name}{dialect}");
+        insta::assert_snapshot!(named("tc"), print(&["tc", "--dev", "eth1", "--rate", "100Mbps"]));
+        insta::assert_snapshot!(named("sonic"), print(&["sonic", "--dev", "Ethernet0,Ethernet4"]));
+        insta::assert_snapshot!(named("cumulus"), print(&["cumulus", "--dev", "swp1-swp8,swp12"]));
+    }
 }
 
 /// Every code point goes to a queue, and the numbers agree with those of the layout.
 #[test]
 fn the_tables_of_sonic_are_complete() {
-    let tables: serde_json::Value = serde_json::from_str(&print(&["sonic"])).unwrap();
+    let slack = print(&["sonic", "--layout", "slack"]);
+    let tables: serde_json::Value = serde_json::from_str(&slack).unwrap();
     let points = tables["DSCP_TO_TC_MAP"]["LAXITY"].as_object().unwrap();
     assert_eq!(points.len(), 64);
     let slack = points.values().filter(|queue| *queue != "7").count();
@@ -52,6 +57,12 @@ fn the_tables_of_sonic_are_complete() {
         let bytes = if class == 0 { 1_000_000 - 28 * 1514 } else { (8 - class) * 1514 };
         assert_eq!(profile["static_th"], bytes.to_string());
     }
+    let shared: serde_json::Value = serde_json::from_str(&print(&["sonic"])).unwrap();
+    assert_eq!(shared["DSCP_TO_TC_MAP"], tables["DSCP_TO_TC_MAP"]);
+    for queue in 0..8 {
+        let queue = &shared["QUEUE"][format!("Ethernet0|{queue}")];
+        assert_eq!(queue["wred_profile"], "LAXITY", "all queues mark");
+    }
 }
 
 #[test]
@@ -59,7 +70,10 @@ fn what_makes_no_sense_is_refused() {
     for (words, why) in [
         (&["--for", "tc"][..], "--rate"),
         (&["--for", "tc", "--rate", "1Gbps", "--dev", "eth0;reboot"], "no name of a port"),
-        (&["--for", "sonic", "--buffer", "100kB"], "too small"),
+        (&["--for", "sonic", "--buffer", "90kB"], "too small"),
+        (&["--for", "sonic", "--layout", "slack", "--buffer", "120kB"], "too small"),
+        (&["--for", "sonic", "--layout", "single"], "--layout shared"),
+        (&["--for", "sonic", "--layout", "tiny"], "single, shared or slack"),
         (&["--for", "abacus"], "possible values"),
     ] {
         let output = run(&[&["switch-config"], words].concat());
@@ -69,8 +83,9 @@ fn what_makes_no_sense_is_refused() {
 }
 
 /// Applies the printed script inside a host.
-fn apply(host: &Namespace) {
-    let script = print(&["tc", "--dev", "eth0", "--rate", "100Mbps", "--buffer", "300kB"]);
+fn apply(host: &Namespace, layout: &str) {
+    let port = ["tc", "--dev", "eth0", "--rate", "100Mbps", "--buffer", "300kB"];
+    let script = print(&[&port[..], &["--layout", layout]].concat());
     host.inside(|| {
         let mut shell = Command::new("sh").stdin(Stdio::piped()).spawn().expect("a shell");
         shell.stdin.take().unwrap().write_all(script.as_bytes()).expect("it reads");
@@ -87,7 +102,7 @@ fn the_kernel_does_what_the_script_says() {
     // A thread of its own, because it changes its priority.
     let test = || {
         let hosts = pair();
-        apply(&hosts[0]);
+        apply(&hosts[0], "slack");
         step_forward();
         let (high_sink, low_sink) = (Sink::new(&hosts[1], 5000), Sink::new(&hosts[1], 5001));
         let high = Source::new(&hosts[0], 1, 5000, 0, Ecn::NotEct);
@@ -135,6 +150,37 @@ fn the_kernel_does_what_the_script_says() {
             assert!(one > 0.1, "one packet of buffer loses only {one:.3}");
             assert!(one < 0.45, "one packet of buffer loses {one:.3}");
             assert!(seven < 0.03, "seven packets of buffer lose {seven:.3}");
+        }
+    };
+    thread::scope(|scope| scope.spawn(test).join())
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+}
+
+/// In the shared layout nothing of a late class is lost behind bursts, and it still yields to others.
+#[test]
+fn the_kernel_takes_the_shared_layout_too() {
+    let name = "tc shared";
+    if !allowed(name) {
+        return;
+    }
+    let test = || {
+        let hosts = pair();
+        apply(&hosts[0], "shared");
+        step_forward();
+        let (high_sink, low_sink) = (Sink::new(&hosts[1], 5000), Sink::new(&hosts[1], 5001));
+        let high = Source::new(&hosts[0], 1, 5000, 0, Ecn::NotEct);
+        let low = Source::new(&hosts[0], 1, 5001, 27, Ecn::NotEct);
+        let loss = judged(name, || {
+            let sent = bursts(&high, &low, interval(100.0, 1.0), 250);
+            let arrived = low_sink.take(QUIET).len();
+            high_sink.take(QUIET);
+            Some(1.0 - arrived as f64 / f64::from(sent?))
+        });
+        if let Some(loss) = loss {
+            assert!(
+                loss < 0.03,
+                "the last class loses {loss:.3}, where one packet loses a quarter"
+            );
         }
     };
     thread::scope(|scope| scope.spawn(test).join())

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use laxity_interface::Rate;
+use laxity_interface::{Layout, Rate};
 use laxity_protocol::{
     ClassRule, Config, ConnectError, ControllerKind, DeliveryReport, Key, Keys, MIN_DATAGRAM, Stats,
 };
@@ -87,9 +87,18 @@ impl Builder {
         self
     }
 
-    /// How packets ask switches for a queue. Default [`ClassRule::Dynamic`].
+    /// How packets ask switches for a queue. Default [`ClassRule::Remaining`]; see
+    /// [`layout`](Self::layout).
     pub fn classes(mut self, rule: ClassRule) -> Self {
         self.config.class_rule = rule;
+        self
+    }
+
+    /// The layout of the queues in switches on the way: packets then ask for those queues. Default
+    /// [`Layout::Shared`], which suits networks without any layout, too. All hosts should be told the
+    /// same.
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.config = self.config.on(layout);
         self
     }
 

@@ -44,7 +44,7 @@ mod queue;
 mod shard;
 pub mod udp;
 
-pub use laxity_interface::{Finish, Fraction, GroupId};
+pub use laxity_interface::{Finish, Fraction, GroupId, Layout};
 pub use laxity_protocol::{
     ClassRule, Config, ConnectError, ControllerKind, DeliveryReport, ElementType, Ended, Gone,
     GroupDelivery, GroupSpec, JobError, JobKind, JobOpen, Key, KeyError, LaneKind, MessageOrder,

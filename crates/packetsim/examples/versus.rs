@@ -1,7 +1,7 @@
 //! Schemes side by side: all-to-all and incast on one switch at 40 Gbit/s.
 //!
 //! `cargo run --release -p laxity-packetsim --example versus -- [--jobs N] [--seeds N] [--kb N]
-//! [--message N] [--case all|incast|lone] [SCHEME…]`
+//! [--message N|fbkv|fbhd] [--case all|incast|lone] [--fabric star|leaf-spine] [--load L] [SCHEME…]`
 //!
 //! Prints job completion times (JCT, mean and 99th percentile) and slowdowns: JCT over the time that
 //! the promised bytes alone would take in an empty network. For incast the ideal is that of all
@@ -11,28 +11,38 @@ use std::{env, error::Error};
 
 use laxity_interface::{Bytes, Fraction, Rate, Span, Time};
 use laxity_packetsim::{
-    Flow, HostId, Limits, Messages, Outcome, PortBase, Schedule, Scheme, Setup, Simulation, World,
-    ideal_time, packet_sizes,
+    Chance, Flow, HostId, Limits, Messages, Outcome, PortBase, Schedule, Scheme, Setup, Simulation,
+    World, ideal_time, packet_sizes, sizes::Sizes,
 };
 use laxity_topology::Topology;
 
 const LINE: Rate = Rate::from_gbps(40);
 const BUFFER: Bytes = Bytes::new(1_500_000);
 const MARK: u32 = 65;
-const LOAD: f64 = 0.6;
 
 struct Options {
     jobs: usize,
     seeds: u64,
     kb: Option<u64>,
-    message: u32,
+    /// How large messages are.
+    message: Sizes,
+    load: f64,
+    fabric: Fabric,
     case: Option<String>,
     schemes: Vec<Scheme>,
 }
 
 fn options() -> Result<Options, Box<dyn Error>> {
-    let mut found =
-        Options { jobs: 4000, seeds: 3, kb: None, message: 1400, case: None, schemes: Vec::new() };
+    let mut found = Options {
+        jobs: 4000,
+        seeds: 3,
+        kb: None,
+        message: "1400B".parse()?,
+        load: 0.6,
+        fabric: Fabric::Star,
+        case: None,
+        schemes: Vec::new(),
+    };
     let mut args = env::args().skip(1);
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
@@ -40,7 +50,19 @@ fn options() -> Result<Options, Box<dyn Error>> {
             "--jobs" => found.jobs = value()?.parse()?,
             "--seeds" => found.seeds = value()?.parse()?,
             "--kb" => found.kb = Some(value()?.parse()?),
-            "--message" => found.message = value()?.parse()?,
+            "--message" => {
+                let value = value()?;
+                let plain = value.bytes().all(|byte| byte.is_ascii_digit());
+                found.message = if plain { format!("{value}B").parse()? } else { value.parse()? };
+            }
+            "--load" => found.load = value()?.parse()?,
+            "--fabric" => {
+                found.fabric = match value()?.as_str() {
+                    "star" => Fabric::Star,
+                    "leaf-spine" => Fabric::LeafSpine,
+                    other => return Err(format!("no fabric `{other}`: star, leaf-spine").into()),
+                }
+            }
             "--case" => found.case = Some(value()?),
             name => found.schemes.push(name.parse()?),
         }
@@ -50,6 +72,27 @@ fn options() -> Result<Options, Box<dyn Error>> {
         found.schemes = names.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
     }
     Ok(found)
+}
+
+/// What is between the hosts.
+#[derive(Clone, Copy)]
+enum Fabric {
+    /// One switch.
+    Star,
+    /// Eight hosts under each leaf and as much between leaves and spines.
+    LeafSpine,
+}
+
+impl Fabric {
+    fn build(self, hosts: u32) -> Result<Topology, Box<dyn Error>> {
+        Ok(match self {
+            Self::Star => Topology::star(hosts, LINE, Span::from_us(2))?,
+            Self::LeafSpine => {
+                let leaves = hosts.div_ceil(8);
+                Topology::leaf_spine(leaves, 4, hosts.div_ceil(leaves), LINE, 1, Span::from_us(1))?
+            }
+        })
+    }
 }
 
 /// Numbers that can be repeated.
@@ -65,20 +108,24 @@ impl Dice {
     }
 }
 
-fn flow(from: u16, to: u16, bytes: u64, message: u32, min: Fraction) -> Flow {
-    let count = bytes.div_ceil(u64::from(message)).max(1) as u32;
-    Flow {
-        from: HostId(from),
-        to: HostId(to),
-        stack: 0,
-        tag: 0,
-        messages: Messages::Equal { count, bytes: message },
-        min_delivery: min,
-    }
+fn flow(from: u16, to: u16, bytes: u64, sizes: &Sizes, min: Fraction, chance: &mut Chance) -> Flow {
+    let messages = match sizes {
+        Sizes::Fixed(size) => {
+            let count = bytes.div_ceil(size.get()).max(1) as u32;
+            Messages::Equal { count, bytes: size.get() as u32 }
+        }
+        // Ten at least, so that there is something to leave out.
+        drawn => {
+            let count = (bytes as f64 / drawn.mean()).round().max(10.0) as u32;
+            Messages::Sizes((0..count).map(|_| drawn.sample(chance)).collect())
+        }
+    };
+    let (from, to) = (HostId(from), HostId(to));
+    Flow { from, to, stack: 0, tag: 0, messages, min_delivery: min }
 }
 
-fn setup(scheme: Scheme, hosts: u32, seed: u64) -> Result<Setup, Box<dyn Error>> {
-    let topology = Topology::star(hosts, LINE, Span::from_us(2))?;
+fn setup(scheme: Scheme, fabric: Fabric, hosts: u32, seed: u64) -> Result<Setup, Box<dyn Error>> {
+    let topology = fabric.build(hosts)?;
     let base = PortBase { buffer: BUFFER, mark_above_packets: MARK, rate: LINE };
     let (switch, nic, routing) = (scheme.ports(&base), scheme.nic(), scheme.routing());
     Ok(Setup { topology, routing, switch, nic, faults: Vec::new(), seed })
@@ -93,10 +140,12 @@ fn run(scheme: Scheme, setup: &Setup, flows: &[(Time, Flow)]) -> Result<Outcome,
     Ok(simulation.run(&mut driver, Limits::until(Time::from_ps(0) + Span::from_secs(20))))
 }
 
-/// Bytes that have to arrive.
+/// Bytes that have to arrive: the smallest messages that are enough.
 fn promised(flow: &Flow) -> u64 {
-    let count = flow.min_delivery.of(u64::from(flow.messages.count()));
-    count * u64::from(flow.messages.size(0))
+    let count = flow.min_delivery.of(u64::from(flow.messages.count())) as usize;
+    let mut sizes: Vec<_> = (0..flow.messages.count()).map(|at| flow.messages.size(at)).collect();
+    sizes.sort_unstable();
+    sizes[..count].iter().map(|size| u64::from(*size)).sum()
 }
 
 #[derive(Default)]
@@ -161,20 +210,26 @@ fn all_to_all(scheme: Scheme, options: &Options, min: Fraction) -> Result<Figure
     let mut figures = Figures::default();
     for seed in 1..=options.seeds {
         let (mut dice, mut now) = (Dice(seed), 0.0);
-        let mut flows = Vec::new();
+        let mut chance = Chance::new(seed, "versus", 0);
+        let mut drawn = Vec::new();
         // Bytes from 10 KB to 1 MB, each decade alike.
         let (least, most) = (10e3f64, 1e6f64);
-        let mean_bytes = (most - least) / (most / least).ln();
-        let gap = mean_bytes * 8.0 / (LINE.as_bps() as f64 * LOAD * f64::from(hosts));
         for _ in 0..options.jobs {
-            now -= (1.0 - dice.roll()).ln() * gap;
+            let pause = -(1.0 - dice.roll()).ln();
             let from = (dice.roll() * f64::from(hosts)) as u16;
             let to = (from + 1 + (dice.roll() * f64::from(hosts - 1)) as u16) % hosts as u16;
             let bytes = least * (most / least).powf(dice.roll());
-            let at = Time::ZERO + Span::from_secs_f64(now);
-            flows.push((at, flow(from, to, bytes as u64, options.message, min)));
+            drawn.push((pause, flow(from, to, bytes as u64, &options.message, min, &mut chance)));
         }
-        let setup = setup(scheme, hosts, seed)?;
+        let bytes: u64 = drawn.iter().map(|(_, flow)| flow.messages.total()).sum();
+        let capacity = LINE.as_bps() as f64 * options.load * f64::from(hosts);
+        let gap = bytes as f64 * 8.0 / capacity / options.jobs as f64;
+        let mut flows = Vec::new();
+        for (pause, flow) in drawn {
+            now += pause * gap;
+            flows.push((Time::ZERO + Span::from_secs_f64(now), flow));
+        }
+        let setup = setup(scheme, options.fabric, hosts, seed)?;
         let outcome = run(scheme, &setup, &flows)?;
         let ideal = |at: usize| {
             let flow = &flows[at].1;
@@ -194,12 +249,13 @@ fn incast(
 ) -> Result<Figures, Box<dyn Error>> {
     let mut figures = Figures::default();
     for seed in 1..=options.seeds {
-        let setup = setup(scheme, u32::from(senders) + 1, seed)?;
+        let setup = setup(scheme, options.fabric, u32::from(senders) + 1, seed)?;
+        let mut chance = Chance::new(seed, "versus", 1);
         let flows: Vec<_> = (1..=senders)
-            .map(|from| (Time::ZERO, flow(from, 0, bytes, options.message, min)))
+            .map(|from| (Time::ZERO, flow(from, 0, bytes, &options.message, min, &mut chance)))
             .collect();
         let outcome = run(scheme, &setup, &flows)?;
-        let all = promised(&flows[0].1) * u64::from(senders);
+        let all = flows.iter().map(|(_, flow)| promised(flow)).sum();
         let ideal = ideal_time(&setup, packet_sizes(all), HostId(1), HostId(0));
         figures.add(&outcome, |_| ideal, &flows);
     }
@@ -234,7 +290,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         for scheme in &options.schemes {
             if wants("all") {
-                let title = format!("all-to-all 0.6, d={min}");
+                let title = format!("all-to-all {}, d={min}", options.load);
                 all_to_all(*scheme, &options, fraction)?.print(&title, *scheme);
             }
         }

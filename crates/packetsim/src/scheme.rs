@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use laxity_interface::{Bytes, Rate, Span};
+use laxity_interface::{Bytes, Layout, Rate, Span};
 
 use crate::{
     flow::HostId,
@@ -171,15 +171,20 @@ impl Scheme {
         }
     }
 
+    /// The layout of its ports, where that has a name; what comes closest for the others.
+    pub fn layout(&self) -> Layout {
+        match self {
+            Self::Protocol(Form::Laxity) => Layout::default(),
+            Self::Protocol(_) => Layout::Slack,
+            _ => Layout::Shared,
+        }
+    }
+
     /// The ports of its switches.
     pub fn ports(&self, base: &PortBase) -> PortSetup {
         match self {
-            Self::Protocol(Form::Laxity) => {
-                PortSetup::fifo_packets(base.buffer, Some(base.mark_above_packets))
-            }
-            Self::Protocol(_) => PortSetup::slack(base.buffer, base.mark_above_packets),
-            Self::Bounded | Self::Dctcp(..) => {
-                PortSetup::fifo_packets(base.buffer, Some(base.mark_above_packets))
+            Self::Protocol(_) | Self::Bounded | Self::Dctcp(..) => {
+                PortSetup::named(self.layout(), base.buffer, base.mark_above_packets)
             }
             Self::Pfabric(_) => PortSetup::ranked(pfabric::buffer(base.rate).min(base.buffer)),
             Self::Aeolus(_) => {
@@ -206,11 +211,16 @@ impl Scheme {
         }
     }
 
-    /// What one host runs.
-    pub fn stack(&self, host: HostId, seed: u64, _: &World) -> Box<dyn Stack> {
+    /// What one host runs where ports are its own.
+    pub fn stack(&self, host: HostId, seed: u64, world: &World) -> Box<dyn Stack> {
+        self.stack_on(self.layout(), host, seed, world)
+    }
+
+    /// What one host runs where ports have this layout, and hosts were told.
+    pub fn stack_on(&self, layout: Layout, host: HostId, seed: u64, _: &World) -> Box<dyn Stack> {
         match *self {
-            Self::Protocol(Form::Laxity) => Box::new(Laxity::new(Form::Laxity, host, seed)),
-            Self::Protocol(form) => Box::new(Reserved::new(form, host, seed)),
+            Self::Protocol(Form::Laxity) => Box::new(Laxity::new(Form::Laxity, layout, host, seed)),
+            Self::Protocol(form) => Box::new(Reserved::new(form, layout, host, seed)),
             Self::Bounded => Box::new(Bounded::new()),
             Self::Dctcp(tcp, approx) => {
                 let config = match tcp {

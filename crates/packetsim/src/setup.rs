@@ -1,6 +1,6 @@
 //! What a simulated network is made of: its shape, its ports, its faults.
 
-use laxity_interface::Bytes;
+use laxity_interface::{Bytes, Layout};
 use laxity_topology::Topology;
 
 use crate::{
@@ -76,6 +76,8 @@ pub enum Discipline {
     /// Eight first-in-first-out queues; the lowest number leaves first; what does not fit is lost.
     #[default]
     Strict,
+    /// One first-in-first-out queue, set up as the first of the eight; classes mean nothing.
+    Single,
     /// pFabric (SIGCOMM 2013, §4.2): the packet of the smallest rank names the flow, the oldest
     /// packet of that flow leaves; when the buffer is full, the largest rank is lost.
     Ranked,
@@ -104,6 +106,16 @@ impl Setup {
 }
 
 impl PortSetup {
+    /// The layout of this name; queues that mark do so above some packets.
+    pub fn named(layout: Layout, buffer: Bytes, mark_above_packets: u32) -> Self {
+        let shared = Self::fifo_packets(buffer, Some(mark_above_packets));
+        match layout {
+            Layout::Single => Self { discipline: Discipline::Single, ..shared },
+            Layout::Shared => shared,
+            Layout::Slack => Self::slack(buffer, mark_above_packets),
+        }
+    }
+
     /// Strict priority, all queues alike: the buffer limits, and each marks above `mark_above`.
     pub fn fifo(buffer: Bytes, mark_above: Option<Bytes>) -> Self {
         let queue = QueueSetup { mark_above, ..QueueSetup::default() };

@@ -1,6 +1,6 @@
 //! Everything that can be set, with its default and what it costs.
 
-use laxity_interface::{Bytes, Rate, Span};
+use laxity_interface::{Bytes, Layout, Rate, Span};
 
 use crate::{control::ControllerKind, crypto::Key, slack::DscpMap};
 
@@ -32,7 +32,8 @@ pub struct Config {
     /// Jobs that end with enough send no more than enough, and what gets lost. Default true; the papers'
     /// protocols send everything.
     pub only_enough: bool,
-    /// How a job's class in the network follows its slack.
+    /// How a job's class in the network is chosen. Default [`ClassRule::Remaining`], which suits
+    /// [`Layout::Shared`] and networks that nobody set up; see [`on`](Self::on).
     pub class_rule: ClassRule,
     /// Code points of the classes.
     pub dscp: DscpMap,
@@ -81,19 +82,29 @@ pub enum Keys {
     Insecure,
 }
 
-/// How the class of a job's packets follows its slack.
+/// How the class of a job's packets is chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ClassRule {
-    /// Everything travels as ordinary traffic: for networks without slack queues.
+    /// Everything travels as ordinary traffic.
     Ordinary,
-    /// The class follows the target loss rate, anew each epoch.
+    /// The class follows what is left to deliver, anew each epoch: whoever needs least goes first, in
+    /// this host too. For [`Layout::Shared`], and harmless where code points mean nothing. In the tiny
+    /// queues of [`Layout::Slack`] large jobs would lose most of what they send.
+    Remaining,
+    /// The class follows the target loss rate, anew each epoch, for [`Layout::Slack`]. (The paper's.)
     Dynamic,
     /// The class of the first epoch, for ever (the paper's ATP_FixPrio).
     First,
-    /// The class follows what is left to deliver, anew each epoch: whoever needs least goes first, in
-    /// this host too. For networks whose ports have eight strict queues that all mark and share the
-    /// buffer; in the tiny queues of the paper it would starve.
-    Remaining,
+}
+
+impl ClassRule {
+    /// The rule for ports of this layout.
+    pub const fn on(layout: Layout) -> Self {
+        match layout {
+            Layout::Single | Layout::Shared => Self::Remaining,
+            Layout::Slack => Self::Dynamic,
+        }
+    }
 }
 
 impl Config {
@@ -110,7 +121,7 @@ impl Config {
             min_epoch: Span::from_us(5),
             initial_rtt: Span::from_ms(50),
             only_enough: true,
-            class_rule: ClassRule::Dynamic,
+            class_rule: ClassRule::on(Layout::Shared),
             dscp: DscpMap::default(),
             max_ack_delay: Span::from_us(500),
             dead_after: Span::from_secs(5),
@@ -135,5 +146,12 @@ impl Config {
     /// Without.
     pub fn insecure() -> Self {
         Self::new(Keys::Insecure)
+    }
+
+    /// The same for a network whose ports have this layout. All hosts should be told the same.
+    #[must_use]
+    pub fn on(mut self, layout: Layout) -> Self {
+        self.class_rule = ClassRule::on(layout);
+        self
     }
 }

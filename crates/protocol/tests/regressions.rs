@@ -9,8 +9,8 @@ use harness::{
 use laxity_interface::{Bytes, Finish, GroupId, Rate, Span, Time};
 use laxity_link::{Link, LinkConfig, PacketInfo, Rules, Verdict};
 use laxity_protocol::{
-    Config, ControllerKind, ElementType, Ended, Event, Gone, GroupSpec, JobId, JobKind, Key,
-    Payload, Piece, SendRequest, SendRequestError,
+    ClassRule, Config, ControllerKind, ElementType, Ended, Event, Gone, GroupSpec, JobId, JobKind,
+    Key, Payload, Piece, SendRequest, SendRequestError,
     wire::{Counts, Frame, put_message},
 };
 
@@ -214,7 +214,9 @@ fn a_server_kept_sending_datagrams_the_path_does_not_carry() {
 
 #[test]
 fn a_newcomer_took_everything_until_it_had_caught_up() {
-    let mut world = ideal(Config::insecure());
+    // Where the least left goes first, the smaller one takes everything on purpose.
+    let config = Config { class_rule: ClassRule::Ordinary, ..Config::insecure() };
+    let mut world = ideal(config);
     world.add(Job::new(0, 1, tensor(8_000_000, 0.9)));
     let mut late = Job::new(0, 1, tensor(4_000_000, 0.9));
     late.at = Span::from_ms(30);

@@ -1,6 +1,6 @@
 //! What a port is like: rate, delay, loss, and its queues.
 
-use laxity_interface::{Bytes, Dscp, Fraction, Rate, Span};
+use laxity_interface::{Bytes, Dscp, Fraction, Layout, Rate, Span};
 use serde::{Deserialize, Serialize};
 
 /// What Ethernet adds to a frame on the wire beyond the bytes that software sees: preamble (8), frame
@@ -13,8 +13,9 @@ pub const ETHERNET_HEADER: Bytes = Bytes::new(14);
 /// How many priority queues a port has at most.
 pub const MAX_QUEUES: usize = 8;
 
-/// Above how many waiting packets the exact queue of [`QueueLayout::slack`] marks (NetApprox, §5).
-pub const SLACK_MARK_PACKETS: u32 = 65;
+/// Above how many waiting packets the queues of a [`Layout`] mark where nobody says otherwise: what the
+/// NetApprox paper (§5) gives its exact queue.
+pub const MARK_PACKETS: u32 = 65;
 
 /// The code points of Laxity's classes: class 0 is ordinary traffic, class i uses 4·i − 1.
 pub const SLACK_CODE_POINTS: [u8; MAX_QUEUES] = [0, 3, 7, 11, 15, 19, 23, 27];
@@ -143,7 +144,44 @@ impl QueueLayout {
         Self { queues, class_of_dscp: slack_classes(), shared: None }
     }
 
-    /// The layout of the NetApprox paper (§5): eight queues; queue 0 for everything exact and for
+    /// The layout of this name in a buffer of `total` bytes for packets of up to `mtu` bytes, with marks
+    /// above `mark_packets` in each queue that marks. 65 packets suit 10 Gbit/s and more; a slower port
+    /// wants the same time, so fewer.
+    ///
+    /// ```
+    /// use laxity_interface::{Bytes, Layout};
+    /// use laxity_switch::QueueLayout;
+    /// let (buffer, mtu) = (Bytes::from_kib(256), Bytes::new(1500));
+    /// let queues = |layout| QueueLayout::named(layout, buffer, mtu, 65).queues.len();
+    /// assert_eq!(Layout::ALL.map(queues), [1, 8, 8]);
+    /// ```
+    pub fn named(layout: Layout, total: Bytes, mtu: Bytes, mark_packets: u32) -> Self {
+        match layout {
+            Layout::Single => Self::single(Limit::Bytes(total), Some(Limit::Packets(mark_packets))),
+            Layout::Shared => Self::shared(total, mark_packets),
+            Layout::Slack => Self::slack_marking(total, mtu, mark_packets),
+        }
+    }
+
+    /// [`Layout::Shared`]: eight queues with strict priority for Laxity's classes, class 0 and foreign
+    /// traffic first. All of them share the buffer, and each marks above `mark_packets`.
+    ///
+    /// ```
+    /// use laxity_interface::Bytes;
+    /// use laxity_switch::{Limit, QueueLayout};
+    /// let layout = QueueLayout::shared(Bytes::from_kib(256), 65);
+    /// assert!(layout.queues.iter().all(|queue| queue.limit == Limit::Shared));
+    /// ```
+    pub fn shared(total: Bytes, mark_packets: u32) -> Self {
+        let queue = QueueConfig { limit: Limit::Shared, ecn: Some(Limit::Packets(mark_packets)) };
+        Self {
+            queues: vec![queue; MAX_QUEUES],
+            class_of_dscp: slack_classes(),
+            shared: Some(total),
+        }
+    }
+
+    /// [`Layout::Slack`], the layout of the NetApprox paper (§5): eight queues; queue 0 for everything exact and for
     /// foreign traffic, with marks above 65 packets and all the buffer that is left; queue i = 1..7
     /// for Laxity's class i, which holds 8 − i packets of the size of an MTU.
     ///
@@ -155,11 +193,10 @@ impl QueueLayout {
     /// assert_eq!(layout.queues[0].limit, Limit::Bytes(Bytes::new(262_144 - 28 * 1514)));
     /// ```
     pub fn slack(total: Bytes, mtu: Bytes) -> Self {
-        Self::slack_marking(total, mtu, SLACK_MARK_PACKETS)
+        Self::slack_marking(total, mtu, MARK_PACKETS)
     }
 
-    /// [`slack`](Self::slack) with a threshold of one's own: 65 packets suit 10 Gbit/s and more, a
-    /// slower port wants the same time, so fewer.
+    /// [`slack`](Self::slack) with a threshold of one's own.
     pub fn slack_marking(total: Bytes, mtu: Bytes, mark_packets: u32) -> Self {
         let packet = mtu + ETHERNET_HEADER;
         let tiny = (1..MAX_QUEUES as u64).rev();

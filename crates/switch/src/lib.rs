@@ -53,8 +53,8 @@ mod routes;
 pub use builder::{BuildError, FabricBuilder, Link};
 pub use change::Change;
 pub use config::{
-    ETHERNET_HEADER, ETHERNET_OVERHEAD, Limit, Loss, MAX_QUEUES, PortConfig, QueueConfig,
-    QueueLayout, SLACK_CODE_POINTS, SLACK_MARK_PACKETS, slack_classes,
+    ETHERNET_HEADER, ETHERNET_OVERHEAD, Limit, Loss, MARK_PACKETS, MAX_QUEUES, PortConfig,
+    QueueConfig, QueueLayout, SLACK_CODE_POINTS, slack_classes,
 };
 pub use counters::{Count, Counters, PortCounters, QueueCounters};
 pub use fabric::Fabric;

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use anyhow::Result;
 use clap::Args;
 use laxity_endpoint::{Builder, Endpoint};
-use laxity_interface::Rate;
+use laxity_interface::{Layout, Rate};
 
 use crate::{
     failure::Explain,
@@ -55,6 +55,11 @@ pub(crate) struct NetworkArgs {
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1200..=65_507))]
     pub(crate) max_datagram: Option<u16>,
 
+    /// The layout of the queues in switches on the way: `shared` suits networks without any, too;
+    /// `slack` where `laxity switch-config --layout slack` was applied. Say the same on all hosts.
+    #[arg(long, value_name = "NAME", default_value_t)]
+    pub(crate) layout: Layout,
+
     /// Threads for the network, each with a socket of its own behind the same port.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) io_threads: u8,
@@ -85,7 +90,7 @@ impl NetworkArgs {
     }
 
     fn builder(&self, protection: &Protection) -> Builder {
-        let mut builder = Endpoint::builder().io_threads(self.io_threads);
+        let mut builder = Endpoint::builder().layout(self.layout).io_threads(self.io_threads);
         builder = match protection {
             Protection::Key(key) => builder.key(key.clone()),
             Protection::Insecure => builder.insecure(),

@@ -1,7 +1,7 @@
 //! Queues of ports, from their names in a file to what a switch has.
 
-use laxity_interface::Bytes;
-use laxity_switch::{Limit, MAX_QUEUES, QueueConfig, QueueLayout, SLACK_MARK_PACKETS};
+use laxity_interface::{Bytes, Layout};
+use laxity_switch::{Limit, MARK_PACKETS, MAX_QUEUES, QueueConfig, QueueLayout};
 
 use super::{
     error::{FileError, wrong},
@@ -11,9 +11,6 @@ use super::{
 
 /// What a port holds where nobody says: about 2 ms at 1 Gbit/s.
 const DEFAULT_BUFFER: Bytes = Bytes::from_kib(256);
-/// Names that need no entry.
-const BUILT_IN: [(&str, QueueKind); 2] =
-    [("single", QueueKind::Single), ("slack", QueueKind::Slack)];
 
 /// Checks all entries, also those that no link uses.
 pub(super) fn check_all(raw: &RawLab) -> Result<(), FileError> {
@@ -30,16 +27,20 @@ pub(super) fn layout(
     mtu: u32,
     path: &str,
 ) -> Result<QueueLayout, FileError> {
-    let name = name.unwrap_or("single");
+    let name = name.unwrap_or(Layout::Single.name());
     if let Some(queues) = raw.queues.get(name) {
         return entry(queues, mtu, &format!("queues.{name}"));
     }
-    let Some((_, kind)) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name) else {
-        let own: String = raw.queues.keys().map(|known| format!(", `{known}`")).collect();
-        let reason = format!("no queues are called `{name}`; there is `single`, `slack`{own}");
+    // The layouts need no entry.
+    let Ok(layout) = name.parse() else {
+        let layouts = Layout::ALL.into_iter().map(|layout| format!("`{layout}`"));
+        let known = layouts.chain(raw.queues.keys().map(|known| format!("`{known}`")));
+        let known: Vec<_> = known.collect();
+        let reason = format!("no queues are called `{name}`; there is {}", known.join(", "));
         return wrong(path, reason);
     };
-    entry(&RawQueues { kind: *kind, buffer: None, ecn: None, queue: Vec::new() }, mtu, path)
+    let kind = QueueKind::Named(layout);
+    entry(&RawQueues { kind, buffer: None, ecn: None, queue: Vec::new() }, mtu, path)
 }
 
 fn entry(queues: &RawQueues, mtu: u32, path: &str) -> Result<QueueLayout, FileError> {
@@ -52,25 +53,22 @@ fn entry(queues: &RawQueues, mtu: u32, path: &str) -> Result<QueueLayout, FileEr
         let reason = "is for `kind = \"own\"`: the other kinds know their queues";
         return wrong(format!("{path}.queue"), reason);
     }
-    match queues.kind {
-        QueueKind::Single => {
-            Ok(QueueLayout::single(Limit::Bytes(buffer), queues.ecn.map(Limit::from)))
+    let layout = match queues.kind {
+        QueueKind::Own => return own(queues, path),
+        QueueKind::Named(Layout::Single) => {
+            return Ok(QueueLayout::single(Limit::Bytes(buffer), queues.ecn.map(Limit::from)));
         }
-        QueueKind::Slack => {
-            let mark = match queues.ecn {
-                None => SLACK_MARK_PACKETS,
-                Some(Amount::Packets(packets)) => packets,
-                Some(Amount::Bytes(_)) => {
-                    return wrong(
-                        format!("{path}.ecn"),
-                        "the slack layout counts packets: `65packets`",
-                    );
-                }
-            };
-            Ok(QueueLayout::slack_marking(buffer, Bytes::new(u64::from(mtu)), mark))
+        QueueKind::Named(layout) => layout,
+    };
+    let mark = match queues.ecn {
+        None => MARK_PACKETS,
+        Some(Amount::Packets(packets)) => packets,
+        Some(Amount::Bytes(_)) => {
+            let reason = format!("the {layout} layout counts packets: `65packets`");
+            return wrong(format!("{path}.ecn"), reason);
         }
-        QueueKind::Own => own(queues, path),
-    }
+    };
+    Ok(QueueLayout::named(layout, buffer, Bytes::new(u64::from(mtu)), mark))
 }
 
 fn own(queues: &RawQueues, path: &str) -> Result<QueueLayout, FileError> {

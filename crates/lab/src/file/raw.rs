@@ -1,9 +1,9 @@
 //! The shape of a lab file: what serde reads and writes, before the checks.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
-use laxity_interface::{Bytes, Fraction, Rate, Span};
-use schemars::JsonSchema;
+use laxity_interface::{Bytes, Fraction, Layout, Rate, Span};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::text::{Amount, List};
@@ -57,7 +57,7 @@ pub(crate) struct RawLink {
     /// Loss in bursts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) burst_loss: Option<RawBurst>,
-    /// The name of its queues: one of `queues`, or `single` or `slack` with 256 KiB.
+    /// The name of its queues: one of `queues`, or `single`, `shared` or `slack` with 256 KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) queue: Option<String>,
     /// The largest packet, IP header included, 1500 if left out. Only for hosts' links.
@@ -98,17 +98,18 @@ pub(crate) struct RawBurst {
     pub(crate) end: Fraction,
 }
 
-/// Queues of a port: one, or the slack layout, or up to eight of your own.
+/// Queues of a port: one of the layouts that have a name, or up to eight of your own.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(rename = "Queues")]
 pub(crate) struct RawQueues {
-    /// Which of the three.
+    /// Which of them.
     pub(crate) kind: QueueKind,
-    /// How much may wait. For `own`: what queues without a limit share.
+    /// How much may wait in all of them. For `own`: what queues without a limit share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) buffer: Option<Bytes>,
-    /// Above how much waiting packets are marked. For `slack`: in queue 0, in packets.
+    /// Above how much waiting packets are marked. For `shared` in each queue and for `slack` in
+    /// queue 0, in packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ecn: Option<Amount>,
     /// The queues of kind `own`; the first is served first.
@@ -117,15 +118,56 @@ pub(crate) struct RawQueues {
 }
 
 /// How queues are laid out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub(crate) enum QueueKind {
-    /// One for everything.
-    Single,
-    /// Eight, the seven for slack traffic tiny (NetApprox).
-    Slack,
+    /// As the layout of this name.
+    Named(Layout),
     /// As listed.
     Own,
+}
+
+/// The name of [`QueueKind::Own`].
+const OWN: &str = "own";
+
+impl QueueKind {
+    fn names() -> impl Iterator<Item = &'static str> {
+        Layout::ALL.into_iter().map(Layout::name).chain([OWN])
+    }
+}
+
+impl TryFrom<String> for QueueKind {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        if name == OWN {
+            return Ok(Self::Own);
+        }
+        name.parse().map(Self::Named).map_err(|_| {
+            let names: Vec<_> = Self::names().map(|name| format!("`{name}`")).collect();
+            format!("there is no kind `{name}` of queues: use one of {}", names.join(", "))
+        })
+    }
+}
+
+impl From<QueueKind> for String {
+    fn from(kind: QueueKind) -> Self {
+        match kind {
+            QueueKind::Named(layout) => layout.to_string(),
+            QueueKind::Own => OWN.to_owned(),
+        }
+    }
+}
+
+impl JsonSchema for QueueKind {
+    fn schema_name() -> Cow<'static, str> {
+        "QueueKind".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let names: Vec<_> = Self::names().collect();
+        json_schema!({ "description": "How queues are laid out.", "enum": names })
+    }
 }
 
 /// One queue.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use laxity_interface::{Bytes, Fraction, Rate, Span};
+use laxity_interface::{Bytes, Fraction, Layout, Rate, Span};
 
 use super::{
     FileError, LabFile,
@@ -29,8 +29,8 @@ impl Star {
             link: RawLink::default(),
             up: RawWay::default(),
         };
-        let queues =
-            RawQueues { kind: QueueKind::Single, buffer: None, ecn: None, queue: Vec::new() };
+        let kind = QueueKind::Named(Layout::Single);
+        let queues = RawQueues { kind, buffer: None, ecn: None, queue: Vec::new() };
         Self { raw: RawLab { hosts: vec![hosts], ..RawLab::default() }, queues }
     }
 
@@ -90,10 +90,10 @@ impl Star {
         self
     }
 
-    /// Eight queues in every port, tiny ones for slack traffic, instead of one.
+    /// The queues of every port; [`Layout::Single`] if left out.
     #[must_use]
-    pub fn slack_queues(mut self) -> Self {
-        self.queues.kind = QueueKind::Slack;
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.queues.kind = QueueKind::Named(layout);
         self
     }
 

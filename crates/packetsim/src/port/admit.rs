@@ -2,7 +2,7 @@
 
 use laxity_interface::Bytes;
 
-use super::{Port, class_of};
+use super::Port;
 use crate::{
     kernel::{Handle, List, Pool},
     packet::{CONTROL, Flags},
@@ -72,7 +72,7 @@ pub(super) fn strict(
     handle: Handle,
 ) -> Admission {
     let label = pool.label(handle);
-    let class = class_of(label.class);
+    let class = port.queue_of(label.class);
     let (queue, own) = (&port.queues[class], &limits.queues[class]);
     let waiting = u64::from(queue.bytes);
     if waiting > own.droppable && label.flags.has(Flags::DROPPABLE) {

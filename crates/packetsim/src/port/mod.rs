@@ -36,6 +36,8 @@ pub(crate) struct Port {
     per_byte: u32,
     /// Which queues hold packets, one bit each.
     filled: u8,
+    /// The queue of the last class and all beyond it.
+    last: u8,
     /// Whether an event waits for `free_at`.
     pub(crate) pending: bool,
     queues: [Queue; QUEUES],
@@ -48,9 +50,10 @@ impl Port {
         const BYTE: u64 = 8_000_000_000_000;
         let exact = BYTE.is_multiple_of(rate.as_bps());
         let per_byte = if exact { BYTE / rate.as_bps() } else { 0 };
-        let ranked = match discipline {
-            Discipline::Strict => None,
-            Discipline::Ranked => Some(Box::default()),
+        let (last, ranked) = match discipline {
+            Discipline::Strict => (QUEUES as u8 - 1, None),
+            Discipline::Single => (0, None),
+            Discipline::Ranked => (0, Some(Box::default())),
         };
         Self {
             free_at: 0,
@@ -58,6 +61,7 @@ impl Port {
             packets: 0,
             per_byte: u32::try_from(per_byte).unwrap_or(0),
             filled: 0,
+            last,
             pending: false,
             queues: Default::default(),
             rate,
@@ -88,11 +92,17 @@ impl Port {
         }
     }
 
+    /// The queue of a class.
+    #[inline]
+    fn queue_of(&self, class: u8) -> usize {
+        usize::from(class.min(self.last))
+    }
+
     /// Puts a packet into its queue, whatever the limits say.
     #[inline]
     pub(crate) fn push(&mut self, pool: &mut Pool, handle: Handle) {
         let label = pool.label(handle);
-        let (class, size) = (class_of(label.class), label.size);
+        let (class, size) = (self.queue_of(label.class), label.size);
         self.packets += 1;
         self.bytes += u64::from(size);
         match &mut self.ranked {
@@ -141,12 +151,6 @@ impl Port {
             Some(_) => admit::ranked(self, limits, pool, handle),
         }
     }
-}
-
-/// The queue of a class.
-#[inline]
-fn class_of(class: u8) -> usize {
-    usize::from(class).min(QUEUES - 1)
 }
 
 impl Limits {

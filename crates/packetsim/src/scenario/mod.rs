@@ -145,6 +145,11 @@ impl Scenario {
         let switch = &raw.switch;
         let buffer = switch.buffer.as_ref().map(|all| picker.pick("buffer", all.get_ref()));
         let mark = switch.mark_above.as_ref().map(|all| picker.pick("mark-above", all.get_ref()));
+        let layout = switch.layout.as_ref().map(|all| picker.pick("layout", all.get_ref()));
+        if let (Some(layout), Some(_)) = (&switch.layout, &switch.ports) {
+            let reason = "ports are those of a layout or those of a scheme: leave out one of them";
+            return Err(text.wrong(layout.span(), "switch.layout", reason));
+        }
         let buffer = buffer.unwrap_or(Bytes::new(1_500_000));
         if buffer < Bytes::new(1518) {
             let place = switch.buffer.as_ref().map_or(0..0, Spanned::span);
@@ -189,6 +194,7 @@ impl Scenario {
             topology,
             buffer,
             mark_above,
+            layout,
             ports,
             routing,
             workloads,

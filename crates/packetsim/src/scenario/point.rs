@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use laxity_interface::{Bytes, Rate};
+use laxity_interface::{Bytes, Layout, Rate};
 use laxity_topology::Topology;
 
 use super::{amount::Amount, source::Workload};
@@ -26,7 +26,9 @@ pub struct Point {
     pub buffer: Bytes,
     /// From where ports mark.
     pub mark_above: Amount,
-    /// The scheme whose ports the switches have.
+    /// The layout of ports, if the file says it.
+    pub layout: Option<Layout>,
+    /// The scheme whose ports the switches have otherwise.
     pub ports: Scheme,
     /// How switches choose among equal paths, if the file says it.
     pub routing: Option<Routing>,
@@ -76,7 +78,11 @@ impl Point {
             Amount::Bytes(bytes) => (bytes.get() / u64::from(crate::MTU)) as u32,
         };
         let base = PortBase { buffer: self.buffer, mark_above_packets, rate };
-        let switch = self.marking(self.ports.ports(&base));
+        let switch = match self.layout {
+            Some(layout) => PortSetup::named(layout, self.buffer, mark_above_packets),
+            None => self.ports.ports(&base),
+        };
+        let switch = self.marking(switch);
         let routing = self.routing.unwrap_or_else(|| self.ports.routing());
         let nic = self.ports.nic();
         let topology = Topology::clone(&self.topology);
@@ -114,7 +120,9 @@ impl Point {
             World { line_rate: self.line_rate(), base_rtt, hosts: self.topology.hosts().len() };
         let schemes = self.schemes();
         Simulation::new(&setup, |host| {
-            schemes.iter().map(|scheme| scheme.stack(host, seed, &world)).collect()
+            let layout = |scheme: &Scheme| self.layout.unwrap_or_else(|| scheme.layout());
+            let stack = |scheme: &Scheme| scheme.stack_on(layout(scheme), host, seed, &world);
+            schemes.iter().map(stack).collect()
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt, str::FromStr};
 
-use laxity_interface::{Bytes, Fraction, Span};
+use laxity_interface::{Bytes, Fraction, Layout, Span};
 use laxity_topology::Shape;
 use serde::{Deserialize, Deserializer, de};
 use toml::Spanned;
@@ -41,6 +41,8 @@ pub(super) struct RawSwitch {
     pub(super) buffer: Field<Bytes>,
     /// Packets that find more waiting are marked.
     pub(super) mark_above: Field<Amount>,
+    /// The layout of ports, by name; that of the scheme if left out.
+    pub(super) layout: Field<Layout>,
     /// The scheme whose ports these are; that of the first workload if left out.
     pub(super) ports: Option<Named<Scheme>>,
 }

@@ -1,9 +1,9 @@
 //! Good files are read as they are meant, bad ones are refused with words that help.
 
-use laxity_interface::{Bytes, Rate, Span, Time};
+use laxity_interface::{Bytes, Layout, Rate, Span, Time};
 
 use super::{FileError, Scenario, Source};
-use crate::{Stopped, workload::Until};
+use crate::{PortSetup, Stopped, workload::Until};
 
 const STAR: &str = "topology = { kind = 'star', hosts = 8, rate = '10Gbps', delay = '1us' }\n";
 
@@ -217,4 +217,20 @@ fn examples_are_scenarios_that_say_what_they_are_for() {
         let dry = scenario.point(0).dry(scenario.seeds()[0]);
         assert!(dry.workloads.iter().all(|workload| workload.flows > 0), "{name}");
     }
+}
+
+#[test]
+fn ports_have_the_layout_that_the_file_names() {
+    let one = "[[workloads]]\nscheme = 'laxity'\nkind = 'permutation'\nsize = '1KB'\n";
+    let swept = read(&format!("switch.layout = ['single', 'shared', 'slack']\n{one}")).unwrap();
+    let ports = |index| swept.point(index).setup(1).switch;
+    let layouts = [Layout::Single, Layout::Shared, Layout::Slack];
+    for (index, layout) in layouts.into_iter().enumerate() {
+        let named = PortSetup::named(layout, Bytes::new(1_500_000), 65);
+        assert_eq!(ports(index as u64), named, "{layout}");
+    }
+    assert_eq!(read(one).unwrap().point(0).setup(1).switch, ports(1), "what the scheme wants");
+    let both = read(&format!("switch = {{ layout = 'slack', ports = 'dctcp' }}\n{one}"));
+    let error = both.unwrap_err().to_string();
+    assert!(error.contains("switch.layout") && error.contains("leave out"), "{error}");
 }

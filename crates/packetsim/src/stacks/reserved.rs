@@ -9,7 +9,7 @@
 
 use std::collections::BTreeSet;
 
-use laxity_interface::{Ecn, Rate, Time};
+use laxity_interface::{Ecn, Layout, Rate, Time};
 use laxity_protocol::{Endpoint, Reason};
 
 use super::laxity::{Form, Laxity};
@@ -42,8 +42,8 @@ pub struct Outlook {
 
 impl Reserved {
     /// On the host of this number.
-    pub fn new(form: Form, host: HostId, seed: u64) -> Self {
-        Self { inner: Laxity::new(form, host, seed), exact: BTreeSet::new() }
+    pub fn new(form: Form, layout: Layout, host: HostId, seed: u64) -> Self {
+        Self { inner: Laxity::new(form, layout, host, seed), exact: BTreeSet::new() }
     }
 
     /// What rate control thinks of the connection that was opened first.

@@ -2,6 +2,7 @@
 
 mod approximate;
 mod baselines;
+mod layouts;
 mod promise;
 mod protocol;
 mod world;

@@ -99,9 +99,13 @@ impl Connection {
     /// Looks for packets that later ones overtook.
     pub(super) fn find_losses(&mut self, now: Time, shared: &mut Shared) {
         let mut lost = std::mem::take(&mut self.settled);
-        let delay = self.rtt.loss_delay();
-        self.loss_due =
-            self.sent.detect(now, delay, |sent| lost.push((Verdict::LateAcked, sent.clone())));
+        let (delay, patience) = (self.rtt.loss_delay(), self.rtt.smoothed() * STARVING);
+        let note = |sent: &Sent| lost.push((Verdict::LateAcked, sent.clone()));
+        let outlook = self.sent.detect(now, delay, patience, note);
+        self.loss_due = outlook.due;
+        if outlook.doubt {
+            self.queue(Control::Ping);
+        }
         for (_, sent) in lost.drain(..) {
             self.settle_lost(&sent, shared);
         }
@@ -189,12 +193,15 @@ impl Connection {
         for job in self.sends.values_mut() {
             let slack = Class::of(job.target_loss_rate());
             let first = *job.first_class.get_or_insert(slack);
-            job.class = match rule {
-                ClassRule::Ordinary => Class::EXACT,
-                ClassRule::Dynamic => slack,
-                ClassRule::First => first,
-                ClassRule::Remaining if job.is_starving(now, patience) => Class::EXACT,
-                ClassRule::Remaining => Class::of_remaining(job.needed_bytes()),
+            (job.class, job.place) = match rule {
+                ClassRule::Ordinary => (Class::EXACT, 0.0),
+                ClassRule::Dynamic => (slack, 0.0),
+                ClassRule::First => (first, 0.0),
+                ClassRule::Remaining if job.is_starving(now, patience) => (Class::EXACT, 0.0),
+                ClassRule::Remaining => {
+                    let left = job.needed_bytes();
+                    (Class::of_remaining(left, job.dice), left as f64 / job.weight)
+                }
             };
         }
     }

@@ -47,9 +47,19 @@ impl Connection {
             self.control.clear();
         }
         let mut opened = None;
+        // A question travels where what it asks about travels: in a queue that is served earlier it
+        // would overtake that, and the answer would call lost what is only late. Nothing else should
+        // wait with it. If there is no answer either, the next question is whether anybody is there.
+        let last = if self.probes < 2 { self.sent.last_class() } else { Class::EXACT };
+        let mut class = Class::EXACT;
         for _ in 0..self.control.len() {
             let Some(control) = self.control.pop_front() else { break };
             let mark = batch.head.len();
+            let asks = matches!(control, Control::Probe(_) | Control::Ping);
+            if last != Class::EXACT && mark > base && asks != (class != Class::EXACT) {
+                self.control.push_back(control);
+                continue;
+            }
             let left = room - (mark - base);
             if !self.put_control(now, control, left, mark == base, &mut batch.head) {
                 continue;
@@ -63,6 +73,9 @@ impl Connection {
                 break;
             }
             contents.push(Content::Control(control));
+            if asks {
+                class = last;
+            }
             match control {
                 Control::Open(job) => opened = Some(job),
                 Control::Probe(_) | Control::Ping => shared.stats.probes += 1,
@@ -92,12 +105,12 @@ impl Connection {
         let tracked = !contents.is_empty();
         let size = self.seal(number, 0, &[], batch);
         let stamp = lane.map(|lane| self.lanes[lane as usize].sent(now, size as u64));
-        self.record(now, size, lane, stamp.unwrap_or_default(), contents, tracked, shared);
+        self.record(now, size, lane, class, stamp.unwrap_or_default(), contents, tracked, shared);
         if let Some(lane) = lane {
             self.note_pause(lane);
         }
         let ecn = if lane.is_some() { Ecn::Ect0 } else { Ecn::NotEct };
-        Some(self.transmit(ecn, Class::EXACT, size, size, Some(shared)))
+        Some(self.transmit(ecn, class, size, size, Some(shared)))
     }
 
     /// Small jobs travel with their introduction: adds payload as long as all of a piece fits.

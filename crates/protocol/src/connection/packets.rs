@@ -100,6 +100,7 @@ impl Connection {
         now: Time,
         size: usize,
         lane: Option<LaneKind>,
+        class: Class,
         stamp: Stamp,
         contents: SmallVec<[Content; 1]>,
         tracked: bool,
@@ -107,7 +108,10 @@ impl Connection {
     ) {
         shared.stats.packets_sent += 1;
         shared.stats.bytes_sent += size as u64;
-        self.sent.push(Sent { at: now, bytes: size as u32, lane, stamp, contents }, tracked);
+        // Where classes follow slack, their queues are too short to make anybody late.
+        let ordered = shared.config.class_rule != ClassRule::Remaining;
+        let class = if ordered { Class::EXACT } else { class };
+        self.sent.push(Sent { at: now, bytes: size as u32, lane, class, stamp, contents }, tracked);
     }
 
     /// When the next packet could leave, if one is waiting; `now` or earlier means at once.

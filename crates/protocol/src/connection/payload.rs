@@ -9,6 +9,7 @@ use super::{
     packets::{body_ref, put_frame},
 };
 use crate::{
+    config::ClassRule,
     ids::{JobId, SendId},
     path::{Content, Control},
     send::{Pool, SendJob},
@@ -59,7 +60,8 @@ impl Connection {
         }
     }
 
-    /// Whose turn it is on a lane: strict priority, then earliest deadline, then least served.
+    /// Whose turn it is on a lane: strict priority, then earliest deadline, then least left where
+    /// classes follow that, else least served.
     pub(super) fn pick(&self, kind: LaneKind) -> Option<JobId> {
         if let Some((job, _)) = self.lanes[kind as usize].stash
             && self.sends.contains_key(&job)
@@ -72,7 +74,8 @@ impl Connection {
             .filter(|job| (job.introduced || job.bytes_sent < eager) && job.has(kind))
             .min_by(|a, b| {
                 let key = |job: &SendJob| (job.priority, job.deadline.unwrap_or(Time::MAX));
-                key(a).cmp(&key(b)).then(a.served.total_cmp(&b.served))
+                let order = key(a).cmp(&key(b)).then(a.place.total_cmp(&b.place));
+                order.then(a.served.total_cmp(&b.served))
             })
             .map(|job| job.id)
     }
@@ -117,15 +120,23 @@ impl Connection {
             // What is measured now says more about this host than about the network.
             lane.sampler.on_app_limited(lane.in_flight);
         }
-        let class = self.note_sent(id, total, kind);
+        let class = self.note_sent(id, total, kind, shared.config.class_rule);
         Some(self.transmit(Ecn::Ect0, class, segment, total, Some(shared)))
     }
 
+    /// The class in which a job's packets travel on a lane. Where classes follow slack, what has none
+    /// is in the first; where they follow what is left, that counts for all.
+    fn class_of(&self, id: JobId, kind: LaneKind, rule: ClassRule) -> Class {
+        let follows = kind == LaneKind::Slack || rule == ClassRule::Remaining;
+        let job = self.sends.get(&id).filter(|_| follows);
+        job.map_or(Class::EXACT, |job| job.class)
+    }
+
     /// Keeps a job's books after a batch; returns the class its packets travel in.
-    fn note_sent(&mut self, id: JobId, total: usize, kind: LaneKind) -> Class {
-        let Some(job) = self.sends.get_mut(&id) else { return Class::EXACT };
+    fn note_sent(&mut self, id: JobId, total: usize, kind: LaneKind, rule: ClassRule) -> Class {
+        let class = self.class_of(id, kind, rule);
+        let Some(job) = self.sends.get_mut(&id) else { return class };
         job.served += total as f64 / job.weight;
-        let class = if kind == LaneKind::Exact { Class::EXACT } else { job.class };
         let due = (job.pieces_sent / INTRODUCE_EVERY).min(INTRODUCTIONS);
         if !job.introduced && due > job.introductions {
             job.introductions = due;
@@ -192,7 +203,8 @@ impl Connection {
         let payload = gathered.as_ref().map_or(&[][..], |at| memory.bytes(at));
         let size = self.seal_gathered(number, from, gathered, payload, batch);
         let stamp = self.lanes[kind as usize].sent(now, size as u64);
-        self.record(now, size, Some(kind), stamp, contents, true, shared);
+        let class = self.class_of(id, kind, shared.config.class_rule);
+        self.record(now, size, Some(kind), class, stamp, contents, true, shared);
         Some(size)
     }
 }

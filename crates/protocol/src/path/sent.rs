@@ -6,10 +6,18 @@ use laxity_interface::{Span, Time};
 use smallvec::SmallVec;
 
 use super::Stamp;
-use crate::{ids::JobId, slack::LaneKind};
+use crate::{
+    ids::JobId,
+    slack::{Class, LaneKind},
+};
 
+/// Classes of the network.
+const CLASSES: usize = Class::COUNT;
 /// A packet is lost when this many later ones were acknowledged.
 const REORDER_PACKETS: u64 = 3;
+
+/// A lost packet is not remembered with more packets than this behind it: nor could those be forgotten.
+const MOST: usize = 1 << 16;
 
 /// Something a packet carried that has to be remembered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +52,8 @@ pub(crate) struct Sent {
     pub(crate) bytes: u32,
     /// Payload packets belong to a lane; control packets to none.
     pub(crate) lane: Option<LaneKind>,
+    /// The queue that it asked for: those of a higher one overtake it.
+    pub(crate) class: Class,
     pub(crate) stamp: Stamp,
     pub(crate) contents: SmallVec<[Content; 1]>,
 }
@@ -74,8 +84,28 @@ pub(crate) struct SentPackets {
     queue: VecDeque<(State, Sent)>,
     /// No packet below `base + scan` is out.
     scan: usize,
-    out: usize,
-    largest_acked: Option<u64>,
+    /// Packets that are out, by class.
+    out: [usize; CLASSES],
+    /// The largest number that was acknowledged of each class and all that are served after it.
+    largest_acked: [Option<u64>; CLASSES],
+    /// The newest question in each class or one that is served after it, and when it left.
+    asked: [Option<(u64, Time)>; CLASSES],
+}
+
+/// What is to be done about packets that were overtaken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Outlook {
+    /// When to look again.
+    pub(crate) due: Option<Time>,
+    /// Packets were overtaken only by some that may have been served first: a question behind them
+    /// tells whether they are lost or late.
+    pub(crate) doubt: bool,
+}
+
+impl Outlook {
+    fn look_at(&mut self, at: Time) {
+        self.due = Some(self.due.map_or(at, |due| due.min(at)));
+    }
 }
 
 impl SentPackets {
@@ -86,16 +116,29 @@ impl SentPackets {
 
     /// Packets that may still be answered.
     pub(crate) fn out(&self) -> usize {
-        self.out
+        self.out.iter().sum()
+    }
+
+    /// The last class in the order of service that has packets out.
+    pub(crate) fn last_class(&self) -> Class {
+        let last = self.out.iter().rposition(|out| *out > 0);
+        last.map_or(Class::EXACT, Class::at)
     }
 
     /// Notes a packet; `tracked` ones wait for an acknowledgement.
     pub(crate) fn push(&mut self, sent: Sent, tracked: bool) {
-        self.out += usize::from(tracked);
+        self.out[sent.class.index()] += usize::from(tracked);
         if !tracked && self.queue.is_empty() {
             // Nothing is waiting: keep the queue empty for acknowledgement-only senders.
             self.base += 1;
             return;
+        }
+        let asks = |content: &Content| {
+            matches!(content, Content::Control(Control::Probe(_) | Control::Ping))
+        };
+        if sent.contents.iter().any(asks) {
+            let question = (self.next_number(), sent.at);
+            self.asked[..=sent.class.index()].fill(Some(question));
         }
         self.queue.push_back((if tracked { State::Out } else { State::Gone }, sent));
     }
@@ -107,15 +150,19 @@ impl SentPackets {
         last: u64,
         mut settled: impl FnMut(Verdict, &Sent),
     ) {
-        if self.largest_acked.is_none_or(|largest| largest < last) {
-            self.largest_acked = Some(last);
-        }
+        self.largest_acked[0] = self.largest_acked[0].max(Some(last));
         let end = last.saturating_add(1).saturating_sub(self.base).min(self.queue.len() as u64);
         for at in first.saturating_sub(self.base)..end {
             let (state, sent) = &mut self.queue[at as usize];
-            match std::mem::replace(state, State::Gone) {
+            let (before, class) = (std::mem::replace(state, State::Gone), sent.class.index());
+            if before != State::Gone {
+                for largest in &mut self.largest_acked[..=class] {
+                    *largest = (*largest).max(Some(self.base + at));
+                }
+            }
+            match before {
                 State::Out => {
-                    self.out -= 1;
+                    self.out[class] -= 1;
                     settled(Verdict::Acked, sent);
                 }
                 State::Lost => settled(Verdict::LateAcked, sent),
@@ -129,16 +176,18 @@ impl SentPackets {
         number < self.next_number()
     }
 
-    /// Declares packets lost that three later ones overtook or that are older than `delay`, and
-    /// returns when the next one will be due.
+    /// Declares packets lost that three later ones overtook or that are older than `delay`. Who is
+    /// served first overtakes without a loss: that alone makes a question necessary, and a loss only
+    /// after `patience`.
     pub(crate) fn detect(
         &mut self,
         now: Time,
         delay: Span,
+        patience: Span,
         mut lost: impl FnMut(&Sent),
-    ) -> Option<Time> {
-        let largest = self.largest_acked?;
-        let mut due = None;
+    ) -> Outlook {
+        let mut outlook = Outlook::default();
+        let [Some(largest), ..] = self.largest_acked else { return outlook };
         let upto = largest.saturating_sub(self.base).min(self.queue.len() as u64) as usize;
         let mut all_settled = true;
         for at in self.scan..upto {
@@ -147,27 +196,39 @@ impl SentPackets {
                 self.scan += usize::from(all_settled);
                 continue;
             }
-            let overtaken = largest - (self.base + at as u64) >= REORDER_PACKETS;
-            if overtaken || sent.at + delay <= now {
+            let (number, class) = (self.base + at as u64, sent.class.index());
+            let behind = self.largest_acked[class].filter(|behind| *behind > number);
+            let overtaken = behind.is_some_and(|behind| behind - number >= REORDER_PACKETS);
+            let limit = sent.at + if behind.is_some() { delay } else { patience };
+            if overtaken || limit <= now {
                 *state = State::Lost;
-                self.out -= 1;
+                self.out[class] -= 1;
                 lost(sent);
                 self.scan += usize::from(all_settled);
-            } else {
-                all_settled = false;
-                let at = sent.at + delay;
-                due = Some(due.map_or(at, |d: Time| d.min(at)));
+                continue;
+            }
+            all_settled = false;
+            outlook.look_at(limit);
+            if behind.is_none() {
+                let question = self.asked[class].filter(|(question, _)| *question > number);
+                let ask = question.map_or(sent.at + delay, |(_, at)| at + delay * 2);
+                if ask <= now {
+                    outlook.doubt = true;
+                } else {
+                    outlook.look_at(ask);
+                }
             }
         }
-        due
+        outlook
     }
 
-    /// Forgets packets at the old end that are settled, and lost ones older than `memory`.
+    /// Forgets packets at the old end that are settled, and lost ones older than `memory` or with very
+    /// many behind them.
     pub(crate) fn forget(&mut self, now: Time, memory: Span) {
         while let Some((state, sent)) = self.queue.front() {
             let done = match state {
                 State::Gone => true,
-                State::Lost => sent.at + memory <= now,
+                State::Lost => sent.at + memory <= now || self.queue.len() > MOST,
                 State::Out => false,
             };
             if !done {
@@ -200,16 +261,21 @@ mod tests {
             at: Time::ZERO + Span::from_us(us),
             bytes: 100,
             lane: None,
+            class: Class::EXACT,
             stamp: Stamp::default(),
             contents: SmallVec::new(),
         }
     }
 
+    fn in_class(us: u64, class: usize) -> Sent {
+        Sent { class: Class::at(class), ..sent(us) }
+    }
+
     fn lost_at(packets: &mut SentPackets, us: u64) -> (usize, Option<Time>) {
         let mut count = 0;
-        let due =
-            packets.detect(Time::ZERO + Span::from_us(us), Span::from_us(100), |_| count += 1);
-        (count, due)
+        let (now, delay) = (Time::ZERO + Span::from_us(us), Span::from_us(100));
+        let outlook = packets.detect(now, delay, Span::from_ms(1), |_| count += 1);
+        (count, outlook.due)
     }
 
     #[test]
@@ -229,6 +295,36 @@ mod tests {
         packets.forget(Time::ZERO + Span::from_secs(1), Span::from_ms(1));
         assert_eq!(packets.next_number(), 6);
         assert_eq!(packets.newest_out(), Some(Time::ZERO + Span::from_us(5)));
+    }
+
+    #[test]
+    fn who_is_served_first_overtakes_without_a_loss() {
+        let mut packets = SentPackets::default();
+        packets.push(in_class(0, 3), true);
+        for i in 1..6 {
+            packets.push(in_class(i, 2), true);
+        }
+        packets.ack_range(1, 5, |_, _| {});
+        let look = |packets: &mut SentPackets, us| {
+            let (now, delay) = (Time::ZERO + Span::from_us(us), Span::from_us(100));
+            let mut lost = 0;
+            let outlook = packets.detect(now, delay, Span::from_ms(1), |_| lost += 1);
+            (lost, outlook.doubt)
+        };
+        assert_eq!(look(&mut packets, 50), (0, false));
+        assert_eq!(look(&mut packets, 100), (0, true), "time to ask");
+        let mut question = in_class(100, 3);
+        question.contents.push(Content::Control(Control::Ping));
+        assert_eq!(packets.last_class(), Class::at(3));
+        packets.push(question, true);
+        assert_eq!(look(&mut packets, 250), (0, false), "asked");
+        assert_eq!(look(&mut packets, 300), (0, true), "asked in vain");
+        packets.ack_range(6, 6, |_, _| {});
+        assert_eq!(look(&mut packets, 310), (1, false), "the question came through, it did not");
+        packets.push(in_class(400, 7), true);
+        packets.push(in_class(401, 0), true);
+        packets.ack_range(8, 8, |_, _| {});
+        assert_eq!(look(&mut packets, 1400), (1, false), "patience has an end");
     }
 
     #[test]

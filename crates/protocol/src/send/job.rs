@@ -45,6 +45,10 @@ pub(crate) struct SendJob {
     pub(crate) deadline: Option<Time>,
     pub(crate) limit: Option<Time>,
     pub(crate) class: Class,
+    /// Bytes left to deliver over weight, where the least goes first.
+    pub(crate) place: f64,
+    /// Drawn once, so that equals do not all choose the same class.
+    pub(crate) dice: u32,
     pub(crate) first_class: Option<Class>,
     /// How often the introduction was repeated.
     pub(crate) introductions: u64,
@@ -62,6 +66,8 @@ pub(crate) struct SendJob {
     pub(super) pieces_acked: u64,
     /// What had arrived when that was looked at last and was more than before, and when.
     progress: (u64, Time),
+    /// It had starved and is served first until then.
+    first_until: Time,
     pub(crate) bytes_sent: u64,
     fractions: Vec<laxity_interface::Fraction>,
     pub(super) ids: Vec<GroupId>,
@@ -136,6 +142,8 @@ impl SendJob {
             deadline: request.deadline.map(|deadline| now + deadline),
             limit: Some(now + limit),
             class: Class::EXACT,
+            place: 0.0,
+            dice: start,
             first_class: None,
             introductions: 0,
             probe: None,
@@ -148,6 +156,7 @@ impl SendJob {
             pieces_lost: 0,
             pieces_acked: 0,
             progress: (0, now),
+            first_until: Time::ZERO,
             bytes_sent: 0,
             fractions: request.groups.iter().map(|group| group.min_delivery).collect(),
             ids,
@@ -310,12 +319,17 @@ impl SendJob {
         }
     }
 
-    /// Whether nothing of it arrived for longer than `patience`.
+    /// Whether nothing of it arrived for longer than `patience`, or that was so and it has not been
+    /// served first for as long as it had to wait.
     pub(crate) fn is_starving(&mut self, now: Time, patience: Span) -> bool {
         if self.pieces_acked != self.progress.0 {
             self.progress = (self.pieces_acked, now);
         }
-        now.since(self.progress.1) > patience
+        let waited = now.since(self.progress.1);
+        if waited > patience {
+            self.first_until = now + waited;
+        }
+        now < self.first_until
     }
 
     /// Bytes that have to arrive and are not known to have, more or less: messages may differ in size.

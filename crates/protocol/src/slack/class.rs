@@ -2,8 +2,11 @@
 
 use laxity_interface::Dscp;
 
-/// The queue of a switch port that a packet asks for: 0 is for everything exact, 1 to 7 for the seven
-/// equal parts of the target loss rate's range, most patient last.
+/// Bytes left to deliver up to which a job is in the first class, more or less.
+const FIRST_BORDER: u128 = 16 << 10;
+
+/// The queue of a switch port that a packet asks for: 0 is for everything exact and is served first, 7
+/// last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Class(u8);
 
@@ -18,10 +21,26 @@ impl Class {
     }
 
     /// The class for so many bytes that are left to deliver: up to 16 KiB first, then twice as much for
-    /// each class.
-    pub fn of_remaining(bytes: u64) -> Self {
-        let steps = bytes.div_ceil(16 << 10).max(1).next_power_of_two().ilog2();
+    /// each class. Before that the bytes are taken for 3/4 to 3/2 of what they are, by a number that
+    /// each job draws once: jobs of one size would otherwise share a queue and all end with the last of
+    /// them.
+    pub fn of_remaining(bytes: u64, dice: u32) -> Self {
+        let factor = 3 * ((1u128 << 32) + u128::from(dice));
+        let bytes = (u128::from(bytes) * factor) >> 34;
+        let steps = bytes.div_ceil(FIRST_BORDER).max(1).next_power_of_two().ilog2();
         Self(steps.min(7) as u8)
+    }
+
+    /// How many there are.
+    pub const COUNT: usize = 8;
+
+    /// The class with this number; beyond the last, the last.
+    pub(crate) fn at(index: usize) -> Self {
+        Self(index.min(Self::COUNT - 1) as u8)
+    }
+
+    pub(crate) fn index(self) -> usize {
+        usize::from(self.0)
     }
 
     /// 0 to 7.
@@ -61,11 +80,19 @@ mod tests {
 
     #[test]
     fn who_needs_least_goes_first() {
-        let class = |kib: u64| Class::of_remaining(kib << 10).get();
+        let class = |kib: u64| Class::of_remaining(kib << 10, u32::MAX / 3).get();
         assert_eq!(
-            [0, 16, 17, 32, 33, 1024, 1025, u64::MAX >> 10].map(class),
+            [0, 15, 17, 31, 33, 1020, 1028, u64::MAX >> 10].map(class),
             [0, 0, 1, 1, 2, 6, 7, 7]
         );
+    }
+
+    #[test]
+    fn equals_do_not_all_choose_the_same_class() {
+        let classes = |bytes| [0, u32::MAX].map(|dice| Class::of_remaining(bytes, dice).get());
+        assert_eq!(classes(64 << 10), [2, 3]);
+        assert_eq!(classes(1), [0, 0]);
+        assert_eq!(classes(1 << 40), [7, 7]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use laxity_interface::{Bytes, Fraction, Rate, Span, Time};
+use laxity_interface::{Bytes, Fraction, Layout, Rate, Span, Time};
 use laxity_packetsim::{
     Chance, Context, Flow, FlowId, HostId, Limits, Messages, Packet, PortBase, Scheme, Setup,
     Simulation, Stack, Tally, World,
@@ -90,7 +90,7 @@ impl Moving {
         let stacks = |host: HostId| -> Vec<Box<dyn Stack>> {
             let own: Box<dyn Stack> = match self.scheme {
                 Scheme::Protocol(form) if form != Form::Laxity => Box::new(Watched {
-                    inner: Reserved::new(form, host, self.seed),
+                    inner: Reserved::new(form, Layout::Slack, host, self.seed),
                     watched: (host.0 == 1).then(|| seen.clone()),
                     queue: first_queue(self.min_delivery),
                     last: None,

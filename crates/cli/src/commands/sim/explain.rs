@@ -134,8 +134,13 @@ fn words(scenario: &Scenario, point: &Point, seed: u64, facts: &Facts) -> String
     };
     let _ = writeln!(
         text,
-        "Ports       as {} wants them, {} of buffer each, marks above {}; {routing}",
-        point.ports, point.buffer, point.mark_above
+        "Ports       {}, {} of buffer each, marks above {}; {routing}",
+        match point.layout {
+            Some(layout) => format!("`{layout}`: {}", layout.about()),
+            None => format!("as {} wants them", point.ports),
+        },
+        point.buffer,
+        point.mark_above
     );
     let swept: Vec<_> =
         point.settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();

@@ -16,7 +16,7 @@ use std::{
     net::SocketAddr,
 };
 
-use laxity_interface::{Finish, Time};
+use laxity_interface::{Finish, Layout, Time};
 use laxity_protocol::{
     Batch, BodyRef, DeliveryReport, Endpoint, Event, Memory, Missing, Part, PeerId, Presumed,
     RecvId, SendId, SendRequest, SendRequestError,
@@ -41,6 +41,7 @@ const PORT: u16 = 4000;
 #[derive(Debug)]
 pub struct Laxity {
     form: Form,
+    layout: Layout,
     seed: [u8; 32],
     /// Made when the speed of the interface is known.
     endpoint: Option<Endpoint>,
@@ -70,13 +71,14 @@ impl Memory for Zeros {
 }
 
 impl Laxity {
-    /// On the host of this number.
-    pub fn new(form: Form, host: HostId, seed: u64) -> Self {
+    /// On the host of this number, in a network whose ports have this layout.
+    pub fn new(form: Form, layout: Layout, host: HostId, seed: u64) -> Self {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&seed.to_le_bytes());
         bytes[8..10].copy_from_slice(&host.0.to_le_bytes());
         Self {
             form,
+            layout,
             seed: bytes,
             endpoint: None,
             peers: BTreeMap::new(),
@@ -99,8 +101,8 @@ impl Laxity {
 
     /// The connection with another host, presumed if there was none.
     fn connect(&mut self, other: HostId, cx: &Context<'_>) -> (&mut Endpoint, PeerId) {
-        let (form, seed) = (self.form, self.seed);
-        let fresh = || Endpoint::new(form.config(cx.line_rate), seed);
+        let (form, layout, seed) = (self.form, self.layout, self.seed);
+        let fresh = || Endpoint::new(form.config(cx.line_rate, layout), seed);
         let endpoint = self.endpoint.get_or_insert_with(fresh);
         let known = |peer: &PeerId| endpoint.peer(*peer).is_some();
         let peer = match self.peers.get(&other).copied().filter(known) {

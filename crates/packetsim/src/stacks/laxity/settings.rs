@@ -1,12 +1,12 @@
 //! Our own transport and the papers' forms of it.
 
-use laxity_interface::{Dscp, Rate, Span};
+use laxity_interface::{Dscp, Layout, Rate, Span};
 use laxity_protocol::{ClassRule, Config, ControllerKind, DscpMap, MessageOrder};
 
 /// Which form of the transport.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Form {
-    /// As it ships, with the class rule for ports with eight ordinary queues.
+    /// As it ships.
     Laxity,
     /// ATP_Base: line rate, and after the first pass everything that got lost again.
     AtpBase,
@@ -37,23 +37,21 @@ impl Form {
     /// The papers' reaction speed m.
     const REACTION: f64 = 1.0 / 16.0;
 
-    /// The endpoint's settings on a host whose interface is this fast.
+    /// The endpoint's settings on a host whose interface is this fast, where ports have this layout.
     ///
     /// The papers' forms use DCTCP for what may lose nothing, as NetApprox says of its
     /// non-approximate traffic. They start at line rate, for an approximate transport "should send data
     /// at as aggressive a rate as possible" (§4) and the paper names no other start, and their epochs
     /// are one round trip. ATP_Base, ATP_RC and ATP_MRDF come before the paper's priority queues:
     /// they put everything that may lose something into one queue, as its first strawman (§5.1) does.
-    pub fn config(self, line_rate: Rate) -> Config {
-        let mut config = Config::insecure();
+    pub fn config(self, line_rate: Rate, layout: Layout) -> Config {
+        let mut config = Config::insecure().on(layout);
         config.line_rate = Some(line_rate);
         config.dscp = code_points([0, 1, 2, 3, 4, 5, 6, 7]);
         // Limits against misuse, not part of the algorithm; a simulation has one user.
         config.max_jobs = 1 << 16;
         config.max_peers = 1 << 16;
         if self == Self::Laxity {
-            // The one setting that depends on the network: ports with strict queues that mark.
-            config.class_rule = ClassRule::Remaining;
             return config;
         }
         config.exact_controller = ControllerKind::Dctcp;
@@ -95,7 +93,7 @@ mod tests {
 
     #[test]
     fn forms_differ_where_the_paper_says() {
-        let config = |form: Form| form.config(Rate::from_gbps(40));
+        let config = |form: Form| form.config(Rate::from_gbps(40), Layout::Slack);
         let slack = |form| config(form).slack_controller;
         assert_eq!(slack(Form::Laxity), ControllerKind::Laxity);
         assert_eq!(slack(Form::AtpBase), ControllerKind::Assigned(Rate::from_gbps(40)));

@@ -10,7 +10,7 @@
 //! What is on the way has an upper bound from the first loss to a full queue on ([`share`]): so a TCP
 //! beside us keeps its part whatever slack the jobs have.
 //! Congestion marks take rate away in proportion, as in DCTCP. Where the receiver says that several
-//! senders share its link, nobody claims more than a fair part of it.
+//! senders share its link, nobody has more than a fair part of what it can take on the way.
 
 mod losses;
 mod queue;
@@ -47,6 +47,8 @@ const SLOP: Span = Span::from_us(300);
 /// Round trips that are longer than the shortest for reasons other than our own queue (a busy host)
 /// must not bind the window; so much of that is allowed for.
 const HOST_DELAY: Span = Span::from_ms(10);
+/// Senders to one receiver have so many times on the way what its link holds in a round trip, together.
+const CROWD: u64 = 8;
 /// Rounds that the queue of the startup is given to empty, whatever the bytes on the way say: where the
 /// host delays packets they never come down.
 const DRAIN_ROUNDS: u64 = 2;
@@ -64,8 +66,9 @@ pub struct Laxity {
     phase: Phase,
     packet: u64,
     line_rate: Option<Rate>,
-    /// The rate before anything is measured.
+    /// The rate before anything is measured, and the bytes that may leave until then.
     first: Rate,
+    initial: u64,
     /// Best delivery rates by round, best first, newest last.
     best: VecDeque<(u64, f64)>,
     /// Best delivery rates of the present round and of the one before.
@@ -91,7 +94,6 @@ pub struct Laxity {
     queue: Queue,
     path_loss: PathLoss,
     senders: u64,
-    target: f64,
     share: Share,
     /// Losses that the acknowledgement under way made known.
     fresh_losses: u64,
@@ -110,6 +112,7 @@ impl Laxity {
             packet: start.packet,
             line_rate: start.line_rate,
             first,
+            initial: start.initial_packets * start.packet,
             best: VecDeque::new(),
             newest: 0.0,
             before: 0.0,
@@ -128,7 +131,6 @@ impl Laxity {
             queue: Queue::new(start.rtt),
             path_loss: PathLoss::default(),
             senders: 1,
-            target: 0.0,
             share: Share::default(),
             fresh_losses: 0,
             most_in_flight: 0,
@@ -225,15 +227,28 @@ impl Laxity {
         self.share.cap(self.packet).is_some_and(|cap| in_flight + 2 * self.packet >= cap)
     }
 
-    /// The most this sender may claim of the receiver's link, when it is shared.
-    fn fair_cap(&self) -> f64 {
+    /// What the interface can send, bits per second.
+    fn line(&self) -> f64 {
+        self.line_rate.map_or(f64::INFINITY, |line| line.as_bps() as f64)
+    }
+
+    /// Bytes that this sender may have on the way to a receiver that hears several: all of them
+    /// together keep its link busy and do not flood the switch in front of it. It bounds what is on
+    /// the way and not the rate, so that whoever a switch prefers is not held back.
+    fn fair_window(&self) -> u64 {
         match self.line_rate {
             Some(line) if self.senders > 1 => {
-                let spare = (1.0 - self.target).max(0.1);
-                1.1 * line.as_bps() as f64 / (self.senders as f64 * spare)
+                line.bytes_in(self.min_rtt * CROWD).get() / self.senders
             }
-            Some(line) => line.as_bps() as f64,
-            None => f64::INFINITY,
+            _ => u64::MAX,
+        }
+    }
+
+    /// Another sender has ended: those who stay may count on an equal part of the receiver's link,
+    /// whatever they had while they waited behind it.
+    fn inherit(&mut self) {
+        if self.line_rate.is_some() {
+            self.learn((self.line() / self.senders as f64).max(self.bandwidth()));
         }
     }
 }
@@ -268,8 +283,10 @@ impl Controller for Laxity {
     }
 
     fn on_epoch(&mut self, now: Time, epoch: &Epoch) {
-        self.senders = epoch.active_senders.max(1);
-        self.target = epoch.target_loss_rate;
+        let senders = epoch.active_senders.max(1);
+        if senders < std::mem::replace(&mut self.senders, senders) {
+            self.inherit();
+        }
         if epoch.acked > 0 {
             let share = epoch.marked as f64 / epoch.acked as f64;
             self.mark_share += (share.min(1.0) - self.mark_share) / 16.0;
@@ -334,7 +351,7 @@ impl Controller for Laxity {
         let rate = self.bandwidth() * self.gain() * (1.0 - self.mark_share / 2.0)
             / (1.0 - self.path_loss.rate().min(COLLAPSE));
         let minimum = per_rtt(self.packet, self.min_rtt.max(Span::from_us(10))).as_bps();
-        Rate::bps((rate.min(self.fair_cap()) as u64).max(minimum.min(1_000_000)))
+        Rate::bps((rate.min(self.line()) as u64).max(minimum.min(1_000_000)))
     }
 
     fn window(&self) -> u64 {
@@ -347,11 +364,12 @@ impl Controller for Laxity {
         let span = (self.min_rtt + self.host_delay).mul_f64(ideal) + self.slop();
         let observed = self.smoothed_rtt.mul_f64(real).min(span + HOST_DELAY);
         let window = self.pipe(span.max(observed));
-        window.min(self.share_cap()).max(10 * self.packet)
+        let window = if self.best.is_empty() { window.min(self.initial) } else { window };
+        window.min(self.share_cap()).min(self.fair_window()).max(10 * self.packet)
     }
 
     fn reason(&self) -> Reason {
-        if self.fair_cap() < self.bandwidth() {
+        if self.fair_window() < self.pipe(self.min_rtt) {
             Reason::Shared { senders: self.senders }
         } else if self.share_cap() < self.pipe(self.smoothed_rtt) {
             Reason::FullQueue

@@ -149,7 +149,7 @@ fn row(
         .with("case", Case::Fairness.name())
         .with("scheme", Scheme::Laxity.name())
         .with("beside", tcp.name())
-        .with("queues", if setting.slack_queues { "slack" } else { "single" })
+        .with("queues", setting.layout.name())
         .with("buffer_bytes", setting.buffer.get())
         .with("background", setting.background.get())
         .with("min_delivery", args.min_delivery.get())

@@ -13,13 +13,10 @@ const SIZES: &str = "[['10KB', '50%'], ['100KB', '80%'], ['1MB', '97%'], ['5MB',
 /// The lab file: hosts h1, h2, … around one switch, and `other` where there is other traffic.
 pub(super) fn toml(setting: &Setting) -> String {
     let buffer = setting.buffer;
-    let port = if setting.slack_queues {
-        format!("kind = 'slack', buffer = '{buffer}'")
-    } else if setting.ecn {
-        format!("kind = 'single', buffer = '{buffer}', ecn = '{}'", setting.mark())
-    } else {
-        format!("kind = 'single', buffer = '{buffer}'")
-    };
+    let mut port = format!("kind = '{}', buffer = '{buffer}'", setting.layout);
+    if setting.ecn {
+        port += &format!(", ecn = '{}'", setting.mark());
+    }
     // A round trip crosses four links.
     let mut text = format!(
         "seed = {}\nlink = {{ rate = '{}', delay = '{}', queue = 'port' }}\nqueues.port = {{ {port} }}\n",

@@ -1,6 +1,6 @@
 //! What is measured: networks, transfers on them, who takes part.
 
-use laxity_interface::{Bytes, Fraction, Rate, Span};
+use laxity_interface::{Bytes, Fraction, Layout, Rate, Span};
 
 use super::args::{Case, CompareArgs, Scheme};
 
@@ -25,9 +25,9 @@ pub(super) struct Setting {
     pub(super) loss: Fraction,
     pub(super) ack_loss: bool,
     pub(super) buffer: Bytes,
-    /// Whether ports have the slack layout instead of one queue.
-    pub(super) slack_queues: bool,
-    /// Whether the one queue marks.
+    /// The queues of ports.
+    pub(super) layout: Layout,
+    /// Whether ports with one queue mark.
     pub(super) ecn: bool,
     pub(super) background: Fraction,
     pub(super) seed: u64,
@@ -77,8 +77,7 @@ impl Setting {
             Case::Loss => format!("{} % loss", percent(self.loss)),
             Case::Incast => format!("incast into {}", self.buffer),
             Case::Shuffle => "shuffle".to_owned(),
-            Case::Fairness if self.slack_queues => "fairness with slack queues".to_owned(),
-            Case::Fairness => "fairness on one queue".to_owned(),
+            Case::Fairness => format!("fairness with {} queues", self.layout),
         }
     }
 }
@@ -142,10 +141,9 @@ pub(super) fn plan(args: &CompareArgs) -> Vec<(Setting, Vec<Workload>)> {
                 plan.push((setting(args, Case::Shuffle), vec![workload(args, bytes, 30)]));
             }
             Case::Fairness => {
-                for slack_queues in [false, true] {
+                for layout in [Layout::Single, Layout::Shared] {
                     // An unconfigured port has one queue and marks nothing.
-                    let setting =
-                        Setting { slack_queues, ecn: false, ..setting(args, Case::Fairness) };
+                    let setting = Setting { layout, ecn: false, ..setting(args, Case::Fairness) };
                     plan.push((setting, Vec::new()));
                 }
             }
@@ -162,7 +160,7 @@ fn setting(args: &CompareArgs, case: Case) -> Setting {
         loss: Fraction::ZERO,
         ack_loss: args.ack_loss,
         buffer: BUFFER,
-        slack_queues: false,
+        layout: Layout::Single,
         ecn: !args.no_ecn,
         background: args.background,
         seed: args.seed,
@@ -207,7 +205,8 @@ mod tests {
         );
         let fairness: Vec<_> =
             plan.iter().filter(|(setting, _)| setting.case == Case::Fairness).collect();
-        assert!(!fairness[0].0.slack_queues && fairness[1].0.slack_queues);
+        let layouts: Vec<_> = fairness.iter().map(|(setting, _)| setting.layout).collect();
+        assert_eq!(layouts, [Layout::Single, Layout::Shared]);
     }
 
     #[test]
