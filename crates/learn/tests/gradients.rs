@@ -42,13 +42,14 @@ fn check(model: &dyn Model, step: f32, tolerance: f64) {
 #[test]
 fn of_the_perceptron() {
     let data = Arc::new(made::strokes(1, 20, 10));
-    check(&Mlp::new(data, &[12, 7]), 1e-2, 0.02);
+    check(&Mlp::new(data, &[12, 7]), 1e-3, 0.005);
 }
 
 #[test]
 fn of_the_residual_network() {
     let data = Arc::new(made::strokes(1, 20, 10));
-    check(&Cnn::new(data, 4, 2), 2e-3, 0.02);
+    // Rectifiers bend the loss in many places, hence a small step.
+    check(&Cnn::new(data, 4, 2), 3e-4, 0.02);
 }
 
 #[test]

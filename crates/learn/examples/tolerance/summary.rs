@@ -57,7 +57,9 @@ pub(crate) fn text(runs: &[Run]) -> String {
                 report.push(row);
             }
         }
-        text += &report.to_table();
+        if !report.columns().is_empty() {
+            text += &report.to_table();
+        }
     }
     if !kept.is_empty() {
         text += "\nAt most 1 point at 5 % and 2 at 10 %, on each of these models (means):\n";

@@ -34,7 +34,7 @@ pub const JOBS: [&str; 12] = [
 /// How long a job trains.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Size {
-    /// Seconds: to see that everything works. Differences of policies are below chance.
+    /// A few dozen steps, to see that everything works. It says nothing about policies.
     Quick,
     /// The size that tables are made with.
     #[default]
@@ -87,8 +87,8 @@ impl Job {
         let some = |full: usize| if quick { full / 8 } else { full };
         let base = Setup {
             workers: 8,
-            batch: 16,
-            epochs: epochs(12),
+            batch: if quick { 4 } else { 16 },
+            epochs: epochs(10),
             chunk: 350,
             schedule: Schedule::Cosine(0.1),
             momentum: 0.9,
@@ -104,7 +104,7 @@ impl Job {
             (Box::new(Mlp::new(Arc::new(images), hidden)), setup)
         };
         let cnn = |images, rate: f64| -> (Box<dyn Model>, Setup) {
-            let setup = Setup { schedule: Schedule::Cosine(rate), ..base };
+            let setup = Setup { batch: 4, schedule: Schedule::Cosine(rate), ..base };
             (Box::new(Cnn::new(Arc::new(images), 8, 1)), setup)
         };
         let lstm = |text| -> (Box<dyn Model>, Setup) {
@@ -122,7 +122,7 @@ impl Job {
             let setup = Setup {
                 batch: 128,
                 epochs: epochs(20),
-                schedule: Schedule::Cosine(20.0),
+                schedule: Schedule::Cosine(15.0),
                 decay: 0.0,
                 ..base
             };
@@ -140,26 +140,27 @@ impl Job {
             (Box::new(Topics::new(Arc::new(documents), topics)), setup)
         };
         let (model, setup) = match name {
-            "mlp" => mlp(made::strokes(DATA, some(6000), some(4000)), &[128, 64], 0.02),
-            "cnn" => cnn(made::strokes(DATA, some(6000), some(4000)), 0.1),
+            "mlp" => mlp(made::strokes(DATA, some(5000), some(3000)), &[128, 64], 0.05),
+            "cnn" => cnn(made::strokes(DATA, some(5000), some(3000)), 0.05),
             "lstm" => lstm(made::text(DATA, some(200_000))),
             "mf" => mf(made::ratings(DATA, 600, 800, some(60_000))),
             "lda" => lda(made::documents(DATA, some(2000), 1000, 10), 10),
             "mlp-mnist" => mlp(
-                some_of(files::digits(&folder("mnist")?)?, some(6000), some(5000)),
+                some_of(files::digits(&folder("mnist")?)?, some(6000), some(4000)),
                 &[128, 64],
-                0.02,
+                0.05,
             ),
             "mlp-fashion" => mlp(
-                some_of(files::digits(&folder("fashion_mnist")?)?, some(6000), some(5000)),
+                some_of(files::digits(&folder("fashion_mnist")?)?, some(6000), some(4000)),
                 &[128, 64],
-                0.02,
+                0.05,
             ),
-            "cnn-fashion" => {
-                cnn(some_of(files::digits(&folder("fashion_mnist")?)?, some(6000), some(5000)), 0.1)
-            }
+            "cnn-fashion" => cnn(
+                some_of(files::digits(&folder("fashion_mnist")?)?, some(6000), some(4000)),
+                0.05,
+            ),
             "cnn-cifar" => {
-                cnn(some_of(files::cifar(&folder("cifar10")?)?, some(8000), some(4000)), 0.1)
+                cnn(some_of(files::cifar(&folder("cifar10")?)?, some(8000), some(4000)), 0.05)
             }
             "lstm-shakespeare" => {
                 let mut text = files::shakespeare(&folder("tinyshakespeare")?)?;

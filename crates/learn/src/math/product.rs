@@ -35,11 +35,13 @@ pub(crate) fn add_product(c: &mut [f32], a: Matrix<'_>, b: &[f32], columns: usiz
     let mut panel = vec![0.0; a.inner * ROWS];
     for (block, c) in c.chunks_mut(ROWS * columns).enumerate() {
         let rows = c.len() / columns;
-        for row in 0..ROWS {
-            for at in 0..a.inner {
-                let from = (block * ROWS + row) * a.strides.0 + at * a.strides.1;
-                panel[at * ROWS + row] = if row < rows { a.data[from] } else { 0.0 };
+        let first = block * ROWS;
+        for (at, panel) in panel.chunks_exact_mut(ROWS).enumerate() {
+            let from = first * a.strides.0 + at * a.strides.1;
+            for (row, to) in panel[..rows].iter_mut().enumerate() {
+                *to = a.data[from + row * a.strides.0];
             }
+            panel[rows..].fill(0.0);
         }
         let whole = columns / COLUMNS * COLUMNS;
         for column in (0..whole).step_by(COLUMNS) {
@@ -62,6 +64,7 @@ pub(crate) fn add_product(c: &mut [f32], a: Matrix<'_>, b: &[f32], columns: usiz
 }
 
 /// `ROWS` × `COLUMNS` elements of a product, kept in registers while the inner index runs.
+#[inline(never)] // Merged into its caller, it runs out of registers.
 fn tile(panel: &[f32], b: &[f32], columns: usize, column: usize) -> [[f32; COLUMNS]; ROWS] {
     let mut sums = [[0.0f32; COLUMNS]; ROWS];
     let (panel, _) = panel.as_chunks::<ROWS>();

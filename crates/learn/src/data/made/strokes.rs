@@ -9,13 +9,13 @@ use crate::math::{exp, normal};
 const SIDE: usize = 16;
 const CLASSES: usize = 10;
 /// Ways to write each character.
-const HANDS: usize = 3;
+const HANDS: usize = 2;
 /// Strokes of a character.
 const STROKES: usize = 4;
 /// Half the breadth of a pen, in widths of a picture.
 const PEN: f64 = 0.045;
 /// Standard deviation of the noise on each pixel, where ink is 1.
-const NOISE: f64 = 0.35;
+const NOISE: f64 = 0.3;
 
 #[derive(Clone, Copy)]
 struct Stroke {
@@ -23,7 +23,7 @@ struct Stroke {
     to: (f64, f64),
 }
 
-/// Made-up characters of ten kinds, each written in three ways, turned, moved, scaled, with
+/// Made-up characters of ten kinds, each written in two ways, turned, moved, scaled, with
 /// unsteady strokes, a stray one, and noise: 16 × 16 grey pixels.
 pub fn strokes(seed: u64, train: usize, test: usize) -> Split<Images> {
     let mut rng = stream(seed, "strokes-kinds", 0);
@@ -48,8 +48,8 @@ pub fn strokes(seed: u64, train: usize, test: usize) -> Split<Images> {
 
 fn picture(rng: &mut Pcg64, kind: &[Stroke]) -> Vec<f32> {
     let mut between = |low: f64, high: f64| low + (high - low) * uniform(rng);
-    let (turn, scale) = (between(-0.35, 0.35), between(0.8, 1.15));
-    let shift = (between(-0.12, 0.12), between(-0.12, 0.12));
+    let (turn, scale) = (between(-0.2, 0.2), between(0.9, 1.1));
+    let shift = (between(-0.06, 0.06), between(-0.06, 0.06));
     let stray = Stroke {
         from: (between(0.0, 1.0), between(0.0, 1.0)),
         to: (between(0.0, 1.0), between(0.0, 1.0)),
