@@ -79,6 +79,11 @@ impl<C: Carrier> Communicator<C> {
         &mut self.carrier
     }
 
+    /// The carrier, when no operation is left to do.
+    pub fn into_carrier(self) -> C {
+        self.carrier
+    }
+
     /// The engine, to look at it.
     pub fn engine(&self) -> &Engine {
         &self.engine

@@ -28,9 +28,11 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
         "cli",
         &[
             "endpoint",
+            "fabric",
             "flowsim",
             "interface",
             "lab",
+            "learn",
             "link",
             "packetsim",
             "planner",

@@ -8,7 +8,7 @@ pub(crate) use network::{KeyArgs, NetworkArgs};
 
 use crate::commands::{
     bench, completions, demo, doctor, keygen, lab, man, plan, recv, reproduce, send, sim,
-    switch_config,
+    switch_config, train,
 };
 
 /// Send data that may lose a stated part, and never more.
@@ -53,6 +53,7 @@ pub(crate) enum Command {
     Plan(plan::PlanArgs),
     Sim(sim::SimArgs),
     Reproduce(reproduce::ReproduceArgs),
+    Train(Box<train::TrainArgs>),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }

@@ -14,6 +14,7 @@ pub(crate) mod reproduce;
 pub(crate) mod send;
 pub(crate) mod sim;
 pub(crate) mod switch_config;
+pub(crate) mod train;
 
 use std::process::ExitCode;
 
@@ -36,6 +37,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
         Command::Plan(args) => plan::run(&args).map(done),
         Command::Sim(args) => sim::run(&args).map(done),
         Command::Reproduce(args) => reproduce::run(&args).map(done),
+        Command::Train(args) => train::run(&args).map(done),
         Command::Completions(args) => completions::run(&args).map(done),
         Command::Man(args) => man::run(&args).map(done),
     }

@@ -8,4 +8,4 @@ mod train;
 pub use jobs::{JOBS, Job, JobError, Size};
 pub use loss::Loss;
 pub use table::{Case, Part, PartError, run_all};
-pub use train::{Curve, Point, Setup, train};
+pub use train::{Curve, Point, Setup, shuffled, train};

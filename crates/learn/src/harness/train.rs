@@ -145,7 +145,7 @@ pub fn train(model: &dyn Model, setup: &Setup) -> Curve {
 }
 
 /// The numbers of all examples in the order of this epoch.
-fn shuffled(count: usize, seed: u64, epoch: usize) -> Vec<usize> {
+pub fn shuffled(count: usize, seed: u64, epoch: usize) -> Vec<usize> {
     let mut rng = stream(seed, "order", epoch as u64);
     let mut order: Vec<_> = (0..count).collect();
     for at in (1..count).rev() {

@@ -84,7 +84,7 @@ fn schema() -> Result<()> {
 }
 
 /// The program that holds a lab: this one.
-fn daemon_command() -> Result<std::process::Command> {
+pub(crate) fn daemon_command() -> Result<std::process::Command> {
     let program = std::env::current_exe()
         .explain("cannot find the program of this process", "mount /proc, which knows it")?;
     let mut command = std::process::Command::new(program);

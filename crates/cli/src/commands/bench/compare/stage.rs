@@ -16,7 +16,7 @@ use super::{
     play::{Flow, Played, Seat, Terms, how_far, play},
     schedule::Verdict,
 };
-use crate::failure::is_interrupt;
+use crate::{commands::lab::daemon_command, failure::is_interrupt};
 
 /// How long workers may take to begin.
 const BEGIN: Duration = Duration::from_secs(20);
@@ -62,19 +62,12 @@ pub(super) enum Run {
     Failed(anyhow::Error),
 }
 
-/// This program, as the holder of a lab.
-fn daemon() -> Result<Command> {
-    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
-    command.args(["lab", "daemon"]);
-    Ok(command)
-}
-
 impl Stage {
     pub(super) fn up(setting: &Setting, number: usize, tcp_ecn: bool) -> Result<Self> {
         let file = LabFile::from_toml(&network::toml(setting))
             .context("a lab file of our own was refused")?;
         let name = format!("compare-{}-{number}", std::process::id());
-        let lab = Lab::up(&file, &name, daemon()?)?;
+        let lab = Lab::up(&file, &name, daemon_command()?)?;
         let mut stage = Self { seats: Vec::new(), lab, tcp_ecn, trouble: None };
         stage.hire(setting.hosts())?;
         Ok(stage)

@@ -1,0 +1,150 @@
+//! What one rank does: compute a gradient, reduce it with all others, step.
+
+use std::{
+    fs,
+    hash::{DefaultHasher, Hash, Hasher},
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use laxity_fabric::{
+    Communicator, Options, Rank, ReduceOp,
+    rendezvous::{Fabric, Settings, Transport},
+};
+use laxity_learn::{Job, Sgd, Size, clip, shuffled};
+use laxity_report::stats;
+
+use super::{
+    args::TrainArgs,
+    word::{Epoch, Word},
+};
+use crate::failure::Explain;
+
+/// Steps between two signs of life.
+const SIGN: Duration = Duration::from_millis(200);
+/// How long a rank that is done waits for the others to hear it.
+const GOODBYE: Duration = Duration::from_secs(10);
+
+/// Takes part as the rank that `settings` say. Rank 0 tells `tell` how it goes.
+pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Word)) -> Result<()> {
+    let (rank, world, transport) = (settings.rank, settings.world, settings.transport);
+    let size = if args.quick { Size::Quick } else { Size::Full };
+    let Job { model, setup, .. } = Job::new(&args.model, args.data.as_deref(), size)
+        .explain("cannot set up the training", "`laxity train --help` lists the models")?;
+    let mut parameters = match &args.resume {
+        Some(path) => load(path, model.layout().len())?,
+        None => model.start(args.seed),
+    };
+    let patience = "look at the messages of the other ranks above";
+    let fabric = Fabric::join(settings).explain(format!("{rank} cannot take part"), patience)?;
+    let mut ranks = Communicator::new(fabric, world);
+
+    let epochs = args.epochs.unwrap_or(setup.epochs);
+    let each = setup.batch * world as usize;
+    let steps_per_epoch = (model.examples() / each).max(1);
+    let steps = steps_per_epoch * epochs;
+    let options = match transport {
+        Transport::Laxity => Options::at_least(args.min_delivery),
+        Transport::Tcp => Options::default(),
+    };
+    let mut sgd = Sgd::new(setup.policy, parameters.len(), setup.momentum, setup.decay);
+    let mut telling = |word: &Word| {
+        if rank == Rank::new(0) {
+            tell(word);
+        }
+    };
+    telling(&Word::Begin { steps, parameters: parameters.len() });
+    let (mut trained, mut sign) = (Duration::ZERO, Instant::now());
+    for epoch in 0..epochs {
+        let order = shuffled(model.examples(), args.seed, epoch);
+        let (mut train_loss, mut delivered) = (0.0, 0.0);
+        let (mut step_ms, mut reduce_ms) = (Vec::new(), Vec::new());
+        for in_epoch in 0..steps_per_epoch {
+            let begun = Instant::now();
+            let step = epoch * steps_per_epoch + in_epoch;
+            let from = in_epoch * each + rank.index() * setup.batch;
+            let batch: Vec<_> =
+                order.iter().cycle().skip(from).take(setup.batch).copied().collect();
+            let (loss, mut gradient) = model.gradient(&parameters, &batch);
+            if let Some(limit) = setup.clip {
+                clip(&mut gradient, limit);
+            }
+            let sent = Instant::now();
+            let outcome = ranks
+                .all_reduce(&mut gradient, ReduceOp::Mean, &options)
+                .with_context(|| format!("{rank} stopped in step {step} of {steps}"))?;
+            reduce_ms.push(sent.elapsed().as_secs_f64() * 1e3);
+            sgd.apply(&mut parameters, &gradient, setup.schedule.rate(step, steps, 0));
+            train_loss += loss;
+            delivered += outcome.delivered.iter().sum::<f64>() / outcome.delivered.len() as f64;
+            trained += begun.elapsed();
+            step_ms.push(begun.elapsed().as_secs_f64() * 1e3);
+            if sign.elapsed() > SIGN {
+                sign = Instant::now();
+                telling(&Word::Step { step: step + 1, loss });
+            }
+        }
+        if rank == Rank::new(0) {
+            let found = model.evaluate(&parameters);
+            let mean = |sum: f64| sum / steps_per_epoch as f64;
+            telling(&Word::Epoch(Epoch {
+                epoch: epoch + 1,
+                seconds: trained.as_secs_f64(),
+                train_loss: mean(train_loss),
+                test_loss: found.loss,
+                score: found.score,
+                delivered: mean(delivered),
+                step_ms: stats::mean(&step_ms).unwrap_or(0.0),
+                step_p99_ms: stats::percentile(&step_ms, 99.0).unwrap_or(0.0),
+                reduce_ms: stats::mean(&reduce_ms).unwrap_or(0.0),
+            }));
+            if let Some(path) = &args.checkpoint {
+                save(&path.with_extension(transport.name()), &parameters)?;
+            }
+        }
+        // Tests of the model are not training: nobody's next step waits for rank 0's.
+        ranks.barrier(&Options::default()).with_context(|| format!("{rank} waited for all"))?;
+    }
+    let hash = same_everywhere(&mut ranks, &parameters)?;
+    telling(&Word::End { hash });
+    ranks.into_carrier().shutdown(GOODBYE);
+    Ok(())
+}
+
+/// The hash of the parameters, which is an error if any rank has another one.
+fn same_everywhere(ranks: &mut Communicator<Fabric>, parameters: &[f32]) -> Result<u64> {
+    let mut hasher = DefaultHasher::new();
+    parameters.iter().for_each(|number| number.to_bits().hash(&mut hasher));
+    let own = hasher.finish();
+    let mut hashes = vec![0; ranks.group().size()];
+    ranks.all_gather(&[own as i64], &mut hashes, &Options::default())?;
+    if let Some(other) = hashes.iter().position(|hash| *hash != own as i64) {
+        let rank = ranks.rank();
+        bail!("{rank} and rank {other} ended with different parameters: a bug of Laxity's");
+    }
+    Ok(own)
+}
+
+fn save(path: &Path, parameters: &[f32]) -> Result<()> {
+    let bytes: Vec<u8> = parameters.iter().flat_map(|number| number.to_le_bytes()).collect();
+    // Whoever reads it finds the old one or the new one, never half of it.
+    let draft = path.with_extension("new");
+    fs::write(&draft, bytes).and_then(|()| fs::rename(&draft, path)).explain(
+        format!("cannot write the checkpoint `{}`", path.display()),
+        "check that the folder exists and can be written to",
+    )
+}
+
+fn load(path: &Path, length: usize) -> Result<Vec<f32>> {
+    let what = format!("cannot begin with `{}`", path.display());
+    let bytes = fs::read(path).explain(what.clone(), "give a file that --checkpoint wrote")?;
+    if bytes.len() != length * 4 {
+        let (has, wants) = (bytes.len() / 4, length);
+        bail!("{what}: it holds {has} numbers and the model has {wants}; is it another model's?");
+    }
+    Ok(bytes
+        .chunks_exact(4)
+        .map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]]))
+        .collect())
+}
