@@ -179,9 +179,15 @@ impl Core {
         }
     }
 
-    /// Whether somebody would notice if nobody drove.
+    /// Whether somebody would notice if nobody drove for the I/O thread's stand-by. What is left to do for
+    /// a small job (an answer, at worst a repeat) can wait that long, and waking a thread for every one
+    /// would cost more than the job.
     pub(crate) fn is_busy(&self) -> bool {
-        self.sends.values().any(|slot| !slot.ended) || self.recvs.values().any(|slot| !slot.ended)
+        /// What a fast link carries in a small part of the stand-by.
+        const SMALL: usize = 64 << 10;
+        let receiving = |slot: &RecvSlot| !slot.ended && slot.open.bytes > SMALL as u64;
+        self.payloads.jobs.values().any(|source| source.exceeds(SMALL))
+            || self.recvs.values().any(receiving)
     }
 
     /// Whether a batch waits for the socket.

@@ -21,6 +21,18 @@ pub(crate) enum Source {
     Messages(Vec<Bytes>),
 }
 
+impl Source {
+    /// Whether there is more to send than this. Messages count as more: there may be thousands, and more
+    /// to come.
+    pub(crate) fn exceeds(&self, bytes: usize) -> bool {
+        match self {
+            Self::Lent(lent) => lent.length > bytes,
+            Self::Owned(owned) => owned.len() > bytes,
+            Self::Messages(_) => true,
+        }
+    }
+}
+
 /// A piece of memory whose owner promised to keep it until the job's slot is gone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lent<P> {

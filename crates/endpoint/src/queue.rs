@@ -16,7 +16,7 @@ use std::{
 
 use laxity_interface::{Bytes, Time};
 use laxity_protocol::{
-    ConnectError, DeliveryReport, Gone, JobError, JobOpen, PeerId, RecvId, SendId,
+    ConnectError, DeliveryReport, Gone, JobError, JobOpen, PeerId, PeerInfo, RecvId, SendId,
 };
 
 use crate::{
@@ -166,6 +166,12 @@ impl Queue {
     pub fn close(&self, peer: PeerId) {
         let now = self.shard.clock.now();
         self.shard.command(true, |core| core.protocol.close(now, peer));
+    }
+
+    /// What is known of a peer: address, round-trip time, rates and their reasons. `None` once it is
+    /// gone.
+    pub fn info(&self, peer: PeerId) -> Option<PeerInfo> {
+        self.shard.lock().protocol.peer(peer)
     }
 
     /// The next thing that happened, waiting for it until `deadline` (`None`: as long as it takes).

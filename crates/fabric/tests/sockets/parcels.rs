@@ -107,7 +107,8 @@ fn every_element_type_travels() {
 #[test]
 fn asking_does_not_wait_and_waiting_ends() {
     for transport in BOTH {
-        world(2, transport, |mut fabric| {
+        // Alone: another that is finished first would be an event.
+        world(1, transport, |mut fabric| {
             let now = fabric.now();
             assert_eq!(fabric.wait_event(Some(now)), None);
             let until = fabric.now() + Span::from_ms(20);

@@ -182,11 +182,17 @@ impl LaxityCarrier {
     /// but no longer than `patience`. True if all have.
     pub fn shutdown(mut self, patience: Duration) -> bool {
         let deadline = Instant::now() + patience;
-        while !self.peers.are_idle() {
-            match self.queue.wait(Some(deadline)) {
-                Some(happening) => self.handle(happening),
-                None => return false,
-            }
+        if !self.settle(deadline, |this| this.peers.are_idle()) {
+            return false;
+        }
+        // Who has not heard how its last parcel fared must not hear the goodbye first.
+        let told = |this: &Self| {
+            let connected = this.peers.connected();
+            let mut infos = connected.iter().filter_map(|(_, peer)| this.queue.info(*peer));
+            infos.all(|info| info.ending == 0)
+        };
+        if !self.settle(deadline, told) {
+            return false;
         }
         for (to, connection) in self.peers.connected() {
             let label = self.label(What::Goodbye, to, None);
@@ -196,10 +202,20 @@ impl LaxityCarrier {
                 self.under_way.insert(id, Sending { to: Some(to), envelope: None });
             }
         }
-        while !self.peers.are_idle() {
-            match self.queue.wait(Some(deadline)) {
-                Some(happening) => self.handle(happening),
-                None => return false,
+        self.settle(deadline, |this| this.peers.are_idle())
+    }
+
+    /// Handles what happens until something is so. False if it is not by `deadline`.
+    fn settle(&mut self, deadline: Instant, is_so: impl Fn(&Self) -> bool) -> bool {
+        /// Not everything that is waited for is told of.
+        const LOOK_AGAIN: Duration = Duration::from_millis(1);
+        while !is_so(self) {
+            let now = Instant::now();
+            if now >= deadline {
+                return false;
+            }
+            if let Some(happening) = self.queue.wait(Some(deadline.min(now + LOOK_AGAIN))) {
+                self.handle(happening);
             }
         }
         true
