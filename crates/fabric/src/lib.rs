@@ -16,5 +16,6 @@
 
 pub mod carrier;
 mod rank;
+pub mod roles;
 
 pub use crate::rank::{Group, GroupError, GroupId, Rank};
