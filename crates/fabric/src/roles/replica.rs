@@ -1,7 +1,7 @@
 //! Who follows the server and takes its place when it is lost.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     fmt,
 };
 
@@ -47,6 +47,8 @@ pub struct Replica {
     complete: bool,
     /// Steps that came before the one that goes before them, by the version before.
     early: BTreeMap<Version, (Step, Tensor)>,
+    /// Who else is lost: workers that a server does not wait for.
+    lost: BTreeSet<Rank>,
     /// When the server spoke last.
     heard: Option<Time>,
     /// The newest version that it spoke of, and how far away it said to be.
@@ -87,6 +89,7 @@ impl Replica {
             decided: Decided::default(),
             complete: false,
             early: BTreeMap::new(),
+            lost: BTreeSet::new(),
             heard: None,
             last: (Version::default(), 0.0),
             promotion: None,
@@ -111,7 +114,7 @@ impl Replica {
     /// The server that it becomes; with the notice about it, and those not taken yet.
     pub(super) fn into_server(self) -> (Server, VecDeque<Notice>) {
         let mut notices = self.notices;
-        let server = Server::take_over(
+        let mut server = Server::take_over(
             self.me,
             self.options.server,
             self.weights,
@@ -120,6 +123,7 @@ impl Replica {
             self.options.then,
             self.post,
         );
+        server.without(&self.lost);
         if let Some(promotion) = self.promotion {
             notices
                 .push_back(Notice::Promoted(Promotion { version: server.version(), ..promotion }));
@@ -211,6 +215,7 @@ impl Role for Replica {
 
     fn handle_letter(&mut self, now: Time, letter: Letter) {
         let Letter { from, word, tensor, .. } = letter;
+        self.lost.remove(&from);
         if from == self.options.server {
             self.heard = Some(now);
         }
@@ -246,6 +251,7 @@ impl Role for Replica {
 
     fn handle_lost(&mut self, now: Time, peer: Rank) {
         self.post.forget(peer);
+        self.lost.insert(peer);
         if peer == self.options.server {
             self.promote(now);
         }

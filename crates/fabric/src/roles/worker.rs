@@ -101,6 +101,7 @@ struct Target {
     epoch: u32,
     /// How many updates were pushed to it.
     clock: u64,
+    finished: bool,
     /// Since when it is lost.
     lost: Option<Time>,
 }
@@ -212,6 +213,21 @@ impl Worker {
         request
     }
 
+    /// Says that no more updates come for a server, so that nobody waits for this worker.
+    pub fn finish(&mut self, server: Rank) {
+        self.target(server).finished = true;
+        self.tell_clock(server);
+    }
+
+    fn tell_clock(&mut self, server: Rank) {
+        let target = *self.target(server);
+        if target.lost.is_none() {
+            let way = Way::to(target.now, RoleKind::Model, target.epoch);
+            let clock = Some(target.clock).filter(|_| !target.finished);
+            self.post.send(way, &Word::Clock(clock), None);
+        }
+    }
+
     /// How many updates are not decided.
     pub fn undecided(&self) -> usize {
         self.pending.len()
@@ -223,7 +239,13 @@ impl Worker {
     }
 
     fn target(&mut self, server: Rank) -> &mut Target {
-        self.servers.entry(server).or_insert(Target { now: server, epoch: 0, clock: 0, lost: None })
+        self.servers.entry(server).or_insert(Target {
+            now: server,
+            epoch: 0,
+            clock: 0,
+            finished: false,
+            lost: None,
+        })
     }
 
     fn ask(&mut self, request: u64) {
@@ -339,6 +361,7 @@ impl Worker {
         *target = Target { now: from, epoch: promoted.version.epoch, lost: None, ..*target };
         let version = promoted.version;
         self.notices.push_back(Notice::Moved { from: promoted.of, to: from, version });
+        self.tell_clock(home);
         let updates: Vec<_> = self.of_server(home);
         for number in updates {
             if let Some(Pending { stage: Stage::Sent { sequence, .. }, .. }) =

@@ -26,12 +26,17 @@ pub(super) struct Owed {
 }
 
 impl Server {
+    /// A worker has pushed so many updates.
+    pub(super) fn clocked(&mut self, from: Rank, clock: u64) {
+        let known = self.clocks.entry(from).or_default();
+        *known = clock.max(*known);
+    }
+
     pub(super) fn asked(&mut self, from: Rank, get: Get) {
         if self.deposed.is_some() {
             return; // Who took over has told the worker, or will.
         }
-        let clock = self.clocks.entry(from).or_default();
-        *clock = get.clock.max(*clock);
+        self.clocked(from, get.clock);
         // A worker that asks again, after it has been started anew, means the new question.
         self.questions.retain(|(worker, old)| *worker != from || old.request != get.request);
         self.questions.push((from, get));

@@ -136,6 +136,11 @@ impl Server {
         made
     }
 
+    /// Does not wait for these workers, until they are heard of.
+    pub(super) fn without(&mut self, lost: &BTreeSet<Rank>) {
+        self.living.retain(|worker| !lost.contains(worker));
+    }
+
     /// The version now.
     pub fn version(&self) -> Version {
         self.weights.version
@@ -229,6 +234,15 @@ impl Role for Server {
                 self.arrived(now, word.members, tensor);
             }
             (Word::Get(get), _) => self.asked(from, get),
+            (Word::Clock(clock), _) => {
+                match clock {
+                    Some(clock) => self.clocked(from, clock),
+                    None => {
+                        self.living.remove(&from);
+                    }
+                }
+                self.go_on(now);
+            }
             (Word::Join, _) => self.joined(now, from),
             (Word::Stored(version), _) => self.stored(now, from, version),
             (Word::Beat(_), _) if self.options.scheduler == Some(from) => self.register(),

@@ -38,6 +38,7 @@ impl Word {
             Self::Beat(_) => 15,
             Self::Promoted(_) => 16,
             Self::Measured(_) => 17,
+            Self::Clock(_) => 18,
         }
     }
 
@@ -117,6 +118,7 @@ impl Word {
                 w.list(&word.decided, encode_decided);
             }
             Self::Stored(version) => w.version(*version),
+            Self::Clock(clock) => w.option(*clock, Writer::u64),
             Self::Beat(word) => {
                 w.u8(word.role as u8);
                 w.version(word.version);
@@ -214,6 +216,7 @@ impl Word {
             }),
             16 => Self::Promoted(Promoted { of: r.rank("server")?, version: r.version()? }),
             17 => Self::Measured(Measured { to: r.rank("peer")?, rate: r.rate("rate")? }),
+            18 => Self::Clock(r.option("clock", |r| r.u64("clock"))?),
             value => return Err(WordError::Unknown { what: "kind", value: value.into() }),
         })
     }

@@ -4,6 +4,8 @@
 //! lose part of their elements.
 
 mod layout;
+#[cfg(test)]
+mod tests;
 
 use laxity_interface::{Fraction, Rate, Span};
 
@@ -44,6 +46,8 @@ pub enum Word {
     Progress(Progress),
     /// Worker to server: give me the model.
     Get(Get),
+    /// Worker to server: how many updates it has pushed; nothing: it has finished, nobody waits for it.
+    Clock(Option<u64>),
     /// Server to worker: the model. With a tensor.
     Model(Model),
     /// Replica to server: I am here.
