@@ -21,7 +21,7 @@ fn check(job: &Job, deaths: &[(u64, Rank)]) -> u64 {
     let mut taken_over = false;
     let mut acked_of_dead: Vec<UpdateId> = Vec::new();
     let working = |world: &World| world.programs.values().any(|p| p.done < p.rounds);
-    while working(&world) {
+    while working(&world) || (old.is_some() && !taken_over) {
         while let Some((_, victim)) = deaths.first().filter(|(at, _)| *at <= world.steps).copied() {
             deaths.remove(0);
             // A server without a replica that could take over is not among the promises.
@@ -54,7 +54,6 @@ fn check(job: &Job, deaths: &[(u64, Rank)]) -> u64 {
             assert!(norm(&between) <= most, "apart by {}, not {most}", norm(&between));
         }
     }
-    assert_eq!(taken_over, old.is_some(), "a dead server is replaced");
     let took = world.steps;
     let until = world.now + Span::from_secs(2);
     world.run(until);
@@ -124,6 +123,11 @@ fn victims(job: &Job) -> Vec<Rank> {
 fn without_deaths_everything_is_committed_once() {
     let job = Job::new(4, 6);
     check(&job, &[]);
+    // The aggregator has part in it, so that its death matters below.
+    let mut world = job.start();
+    assert!(world.train(secs(5.0)));
+    let sums = world.told(AGGREGATOR).filter(|n| matches!(n, Notice::Summed { updates: 2.., .. }));
+    assert!(sums.count() > 0);
 }
 
 #[test]
@@ -140,8 +144,13 @@ fn one_death_at_every_step_loses_nothing_that_was_acknowledged() {
     }
 }
 
+/// `LAXITY_RUNS` says how many.
+fn cases() -> u32 {
+    std::env::var("LAXITY_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(256)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Two deaths, of different ranks, at any time, in any mode, with and without a scheduler.
     #[test]

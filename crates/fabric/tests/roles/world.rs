@@ -119,7 +119,8 @@ impl World {
         self.ask(worker);
     }
 
-    fn ask(&mut self, worker: Rank) {
+    fn ask(&mut self, rank: Rank) {
+        let worker = rank;
         let program = &self.programs[&worker];
         if program.done < program.rounds {
             let at_least = match program.acked.last() {
@@ -130,6 +131,8 @@ impl World {
             if let Some(worker) = self.nodes.get_mut(&worker).and_then(Node::worker) {
                 worker.get(server, at_least);
             }
+        } else if let Some(worker) = self.nodes.get_mut(&worker).and_then(Node::worker) {
+            worker.finish(self.programs[&rank].server);
         }
     }
 
