@@ -42,6 +42,7 @@ mod options;
 mod outcome;
 mod rank;
 pub mod rendezvous;
+pub mod roles;
 mod shape;
 
 pub use crate::{

@@ -1,0 +1,303 @@
+//! Who decides: takes announcements in batches, asks the planner, and tells workers and aggregators.
+
+mod history;
+mod round;
+mod save;
+mod view;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use laxity_interface::{Span, Time};
+
+pub use self::{history::Explained, save::RestoreError, view::View};
+use self::{
+    history::History,
+    round::{Answer, Booking, Question, ServerFacts, Waiting},
+};
+use super::{
+    Role, earliest,
+    ids::{RoleKind, UpdateId, Version},
+    notice::Notice,
+    post::{Letter, Post, Way},
+    words::{Action, Announce, Beat, Progress, Promoted, Register, Word},
+};
+use crate::{carrier::Parcel, rank::Rank};
+
+/// How a scheduler works.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SchedulerOptions {
+    /// How long announcements are gathered before they are planned together.
+    pub interval: Span,
+    /// With so many waiting, planning does not wait for the interval.
+    pub batch: usize,
+    /// How many times as long as the middle update one may take before it is left out, where there is a
+    /// staleness bound.
+    pub patience: f64,
+    /// Whether updates are summed at aggregators.
+    pub aggregate: bool,
+    /// The most updates of one server that are ordered and grouped together; more are planned one part
+    /// after the other. Bounds the time of a round.
+    pub most_together: usize,
+    /// The most aggregators that are tried for one part.
+    pub most_helpers: usize,
+    /// How much longer than planned a sum waits for its members.
+    pub grace: Span,
+    /// How often hosts hear from the scheduler.
+    pub beat: Span,
+    /// How many decisions are remembered.
+    pub history: usize,
+    /// The most announcements that wait; further ones are answered with "at once".
+    pub most_waiting: usize,
+    /// How often this process has been started.
+    pub incarnation: u32,
+}
+
+impl Default for SchedulerOptions {
+    fn default() -> Self {
+        Self {
+            interval: Span::from_ms(5),
+            batch: 64,
+            patience: 10.0,
+            aggregate: true,
+            most_together: 32,
+            most_helpers: 3,
+            grace: Span::from_ms(200),
+            beat: Span::from_ms(500),
+            history: 65_536,
+            most_waiting: 65_536,
+            incarnation: 0,
+        }
+    }
+}
+
+/// Who decides.
+#[derive(Debug)]
+pub struct Scheduler {
+    me: Rank,
+    options: SchedulerOptions,
+    post: Post,
+    notices: VecDeque<Notice>,
+    view: View,
+    servers: BTreeMap<Rank, ServerFacts>,
+    workers: BTreeSet<Rank>,
+    aggregators: BTreeSet<Rank>,
+    waiting: Vec<Waiting>,
+    booked: Vec<Booking>,
+    history: History,
+    rounds: u64,
+    next_sum: u64,
+    next_round: Option<Time>,
+    next_beat: Time,
+}
+
+impl Scheduler {
+    /// A scheduler at this rank.
+    pub fn new(me: Rank, view: View, options: SchedulerOptions) -> Self {
+        Self {
+            me,
+            post: Post::new(me, RoleKind::Scheduler, options.incarnation),
+            notices: VecDeque::new(),
+            view,
+            servers: BTreeMap::new(),
+            workers: BTreeSet::new(),
+            aggregators: BTreeSet::new(),
+            waiting: Vec::new(),
+            booked: Vec::new(),
+            history: History::new(options.history),
+            rounds: 0,
+            next_sum: 1,
+            next_round: None,
+            // At once: who is there answers, and knows that it is there.
+            next_beat: Time::ZERO,
+            options,
+        }
+    }
+
+    /// Why an update went its way, if that is still remembered.
+    pub fn why(&self, update: UpdateId) -> Option<&Explained> {
+        self.history.get(update)
+    }
+
+    /// The decisions that are remembered, oldest first.
+    pub fn decisions(&self) -> impl ExactSizeIterator<Item = &Explained> {
+        self.history.iter()
+    }
+
+    /// The network as it is known.
+    pub fn view(&mut self) -> &mut View {
+        &mut self.view
+    }
+
+    /// A worker has an update. (By a letter, or from whoever carries announcements in another way.)
+    pub fn announce(&mut self, now: Time, announce: Announce) {
+        if self.waiting.len() >= self.options.most_waiting {
+            let action = Action::Send { after: Span::ZERO, rate: None, place: 0, through: None };
+            let reason = super::reason::Reason::NoPlan;
+            let entry = super::words::Entry { update: announce.update, action, reason };
+            self.tell(now, announce.server, entry);
+            return;
+        }
+        self.waiting.retain(|one| one.announce.update != announce.update);
+        self.waiting.push(Waiting { announce, since: now });
+        let due = self.next_round.get_or_insert(now + self.options.interval);
+        if self.waiting.len() >= self.options.batch {
+            *due = now;
+        }
+    }
+
+    fn tell(&mut self, now: Time, server: Rank, entry: super::words::Entry) {
+        let super::words::Entry { update, action, reason } = entry;
+        let (round, at) = (self.rounds, now);
+        let outcome = None;
+        self.history.insert(Explained { update, server, round, at, action, reason, outcome });
+        let way = Way::to(update.worker, RoleKind::Worker, 0);
+        self.post.send(way, &Word::Entry(entry), None);
+    }
+
+    /// Plans everything that waits, now.
+    pub fn plan_round(&mut self, now: Time) {
+        self.next_round = None;
+        let grace = self.options.grace;
+        self.booked.retain(|booking| booking.ends + grace * 2 > now);
+        let waiting = std::mem::take(&mut self.waiting);
+        if waiting.is_empty() {
+            return;
+        }
+        let busy: BTreeSet<_> = self.booked.iter().filter_map(|booking| booking.at).collect();
+        let mut helpers: Vec<_> = self.aggregators.difference(&busy).copied().collect();
+        helpers.sort_by_key(|host| (std::cmp::Reverse(self.view.strength(*host, now)), *host));
+        let question = Question {
+            now,
+            view: &self.view,
+            servers: &self.servers,
+            booked: &self.booked,
+            helpers: &helpers,
+            options: &self.options,
+            next_sum: self.next_sum,
+        };
+        let Answer { entries, gathers, booked, sums } = round::plan(&question, &waiting);
+        self.rounds += 1;
+        self.next_sum += sums;
+        self.booked.extend(booked);
+        for (aggregator, gather) in gathers {
+            let way = Way::to(aggregator, RoleKind::Aggregator, 0);
+            self.post.send(way, &Word::Gather(gather), None);
+        }
+        let servers: BTreeMap<_, _> =
+            waiting.iter().map(|one| (one.announce.update, one.announce.server)).collect();
+        let through = |action: &Action| matches!(action, Action::Send { through: Some(_), .. });
+        let summed = entries.iter().filter(|entry| through(&entry.action)).count();
+        let dropped = entries.iter().filter(|entry| entry.action == Action::Drop).count();
+        self.notices.push_back(Notice::Round { updates: entries.len(), summed, dropped });
+        for entry in entries {
+            self.tell(now, servers[&entry.update], entry);
+        }
+    }
+
+    fn registered(&mut self, from: Rank, word: Register) {
+        match word.role {
+            RoleKind::Worker => {
+                self.workers.insert(from);
+            }
+            RoleKind::Aggregator => {
+                self.aggregators.insert(from);
+            }
+            RoleKind::Model => {
+                let Register { sync, staleness, version, .. } = word;
+                let Version { epoch, commits } = version;
+                self.servers.insert(from, ServerFacts { commits, epoch, staleness, sync });
+            }
+            RoleKind::Scheduler => {}
+        }
+    }
+
+    fn progress(&mut self, from: Rank, word: Progress) {
+        let facts = self.servers.entry(from).or_default();
+        (facts.commits, facts.epoch) = (word.version.commits, word.version.epoch);
+        let mut over: BTreeSet<_> = word.committed.iter().copied().collect();
+        over.extend(word.refused.iter().map(|one| one.update));
+        self.booked.retain(|booking| !over.contains(&booking.update));
+        for update in word.committed {
+            self.history.outcome(update, Ok(word.version));
+        }
+        for one in word.refused {
+            self.history.outcome(one.update, Err(one.reason));
+        }
+    }
+
+    fn moved(&mut self, from: Rank, word: Promoted) {
+        let facts = self.servers.remove(&word.of).unwrap_or_default();
+        let Version { epoch, commits } = word.version;
+        self.servers.insert(from, ServerFacts { commits, epoch, ..facts });
+        self.booked.retain(|booking| booking.server != word.of);
+        for one in self.waiting.iter_mut().filter(|one| one.announce.server == word.of) {
+            one.announce.server = from;
+        }
+    }
+
+    fn beat(&mut self, now: Time) {
+        self.next_beat = now + self.options.beat;
+        let version = Version::default();
+        let word = Word::Beat(Beat { role: RoleKind::Scheduler, version, apart: 0.0 });
+        let hosts = self.workers.iter().map(|host| (*host, RoleKind::Worker));
+        let hosts = hosts.chain(self.servers.keys().map(|host| (*host, RoleKind::Model)));
+        let hosts = hosts.chain(self.aggregators.iter().map(|h| (*h, RoleKind::Aggregator)));
+        for (host, role) in hosts {
+            self.post.send(Way::to(host, role, 0), &word, None);
+        }
+    }
+}
+
+impl Role for Scheduler {
+    fn kind(&self) -> RoleKind {
+        RoleKind::Scheduler
+    }
+
+    fn handle_letter(&mut self, now: Time, letter: Letter) {
+        let Letter { from, word, .. } = letter;
+        match word {
+            Word::Register(word) => self.registered(from, word),
+            Word::Announce(announce) if announce.update.worker == from => {
+                self.announce(now, announce);
+            }
+            Word::Progress(word) => self.progress(from, word),
+            Word::Promoted(word) => self.moved(from, word),
+            Word::Measured(word) => self.view.measured(from, word.to, word.rate),
+            other => self.notices.push_back(Notice::Refusal {
+                from,
+                what: format!("{from} said {other:?} to {}, which is the scheduler", self.me),
+            }),
+        }
+    }
+
+    fn handle_lost(&mut self, _now: Time, peer: Rank) {
+        self.post.forget(peer);
+        self.workers.remove(&peer);
+        self.aggregators.remove(&peer);
+        self.waiting.retain(|one| one.announce.update.worker != peer);
+        self.booked.retain(|one| one.update.worker != peer && one.at != Some(peer));
+    }
+
+    fn handle_undelivered(&mut self, _now: Time, _to: Rank, _sequence: u64) {}
+
+    fn handle_timeout(&mut self, now: Time) {
+        if self.next_round.is_some_and(|due| due <= now) {
+            self.plan_round(now);
+        }
+        if self.next_beat <= now {
+            self.beat(now);
+        }
+    }
+
+    fn poll_parcel(&mut self, now: Time) -> Option<Parcel> {
+        self.post.poll(now)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        earliest([self.next_round, Some(self.next_beat), self.post.next_time()])
+    }
+
+    fn poll_notice(&mut self) -> Option<Notice> {
+        self.notices.pop_front()
+    }
+}

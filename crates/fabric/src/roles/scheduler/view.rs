@@ -1,0 +1,180 @@
+//! The network as the scheduler sees it: what hosts can send and receive, and what pairs were measured
+//! to reach.
+
+use std::collections::BTreeMap;
+
+use laxity_interface::{Rate, Time};
+use laxity_planner::{Network, Steps};
+use laxity_topology::{LinkId, Path};
+
+use crate::rank::Rank;
+
+/// The most pairs whose measurements are kept.
+const MOST_PAIRS: usize = 1 << 18;
+
+/// A way into, out of or between hosts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Link {
+    /// What a host sends.
+    Up(Rank),
+    /// What a host receives.
+    Down(Rank),
+    /// What one host sends another.
+    Pair(Rank, Rank),
+}
+
+/// Bandwidth of hosts, as configured, and of pairs of hosts, as measured.
+#[derive(Clone, PartialEq, Debug)]
+pub struct View {
+    /// Of hosts that nothing is known about.
+    usual: Rate,
+    links: BTreeMap<Link, Steps>,
+}
+
+impl View {
+    /// All hosts alike.
+    pub fn new(usual: Rate) -> Self {
+        Self { usual, links: BTreeMap::new() }
+    }
+
+    /// What a host sends and receives at most.
+    #[must_use]
+    pub fn with_host(mut self, host: Rank, up: Rate, down: Rate) -> Self {
+        self.links.insert(Link::Up(host), Steps::constant(up));
+        self.links.insert(Link::Down(host), Steps::constant(down));
+        self
+    }
+
+    /// What a host receives over time, such as beside known background traffic.
+    #[must_use]
+    pub fn with_down(mut self, host: Rank, down: Steps) -> Self {
+        self.links.insert(Link::Down(host), down);
+        self
+    }
+
+    /// A transfer between two hosts reached this rate. Later measurements count more: of what is new,
+    /// a quarter.
+    pub fn measured(&mut self, from: Rank, to: Rank, rate: Rate) {
+        let link = Link::Pair(from, to);
+        if !self.links.contains_key(&link) && self.links.len() >= MOST_PAIRS {
+            return;
+        }
+        let before = self.links.get(&link).map_or(rate, |steps| steps.at(Time::ZERO));
+        let new = before.mul_f64(0.75).as_bps() + rate.mul_f64(0.25).as_bps();
+        self.links.insert(link, Steps::constant(Rate::bps(new.max(1))));
+    }
+
+    /// What was measured between two hosts.
+    pub fn between(&self, from: Rank, to: Rank) -> Option<Rate> {
+        self.links.get(&Link::Pair(from, to)).map(|steps| steps.at(Time::ZERO))
+    }
+
+    pub(super) fn steps(&self, link: Link) -> Option<Steps> {
+        let known = self.links.get(&link).cloned();
+        match link {
+            Link::Pair(..) => known,
+            Link::Up(_) | Link::Down(_) => {
+                Some(known.unwrap_or_else(|| Steps::constant(self.usual)))
+            }
+        }
+    }
+
+    /// The lesser of what a host sends and receives, to choose among hosts.
+    pub(super) fn strength(&self, host: Rank, now: Time) -> Rate {
+        let at = |link| self.steps(link).map_or(Rate::ZERO, |steps| steps.at(now));
+        at(Link::Up(host)).min(at(Link::Down(host)))
+    }
+
+    pub(super) fn usual(&self) -> Rate {
+        self.usual
+    }
+
+    pub(super) fn known(&self) -> impl Iterator<Item = (Link, &Steps)> {
+        self.links.iter().map(|(link, steps)| (*link, steps))
+    }
+
+    pub(super) fn restore(&mut self, link: Link, steps: Steps) {
+        self.links.insert(link, steps);
+    }
+}
+
+/// What is left of the network while a round is planned.
+#[derive(Debug)]
+pub(super) struct Left<'a> {
+    view: &'a View,
+    taken: BTreeMap<Link, Steps>,
+}
+
+impl<'a> Left<'a> {
+    pub(super) fn new(view: &'a View) -> Self {
+        Self { view, taken: BTreeMap::new() }
+    }
+
+    /// What is left of a link; nothing for pairs that were not measured.
+    fn steps(&self, link: Link) -> Option<Steps> {
+        self.taken.get(&link).cloned().or_else(|| self.view.steps(link))
+    }
+
+    /// Takes what a transfer uses.
+    pub(super) fn take(&mut self, links: &[Link], used: &Steps) {
+        for link in links {
+            if let Some(mut steps) = self.steps(*link) {
+                steps.reserve_steps(used);
+                self.taken.insert(*link, steps);
+            }
+        }
+    }
+
+    /// A small network of only the links between these hosts and the server, for the planner.
+    pub(super) fn part(&self) -> Part<'_> {
+        Part { left: self, links: Vec::new(), index: BTreeMap::new(), steps: Vec::new() }
+    }
+}
+
+/// The links that matter for some updates.
+#[derive(Debug)]
+pub(super) struct Part<'a> {
+    left: &'a Left<'a>,
+    links: Vec<Link>,
+    index: BTreeMap<Link, LinkId>,
+    steps: Vec<Steps>,
+}
+
+impl Part<'_> {
+    /// Adds the links from one host to another.
+    pub(super) fn add(&mut self, from: Rank, to: Rank) -> Path {
+        [Link::Up(from), Link::Pair(from, to), Link::Down(to)]
+            .into_iter()
+            .filter_map(|link| {
+                if let Some(id) = self.index.get(&link) {
+                    return Some(*id);
+                }
+                let steps = self.left.steps(link)?;
+                let id = LinkId(self.links.len() as u32);
+                self.links.push(link);
+                self.steps.push(steps);
+                self.index.insert(link, id);
+                Some(id)
+            })
+            .collect()
+    }
+
+    /// The way from one host to another, if its links were added.
+    pub(super) fn path(&self, from: Rank, to: Rank) -> Path {
+        let links = [Link::Up(from), Link::Pair(from, to), Link::Down(to)];
+        links.iter().filter_map(|link| self.index.get(link).copied()).collect()
+    }
+
+    /// The links of a path.
+    pub(super) fn links(&self, path: &Path) -> Vec<Link> {
+        path.iter().map(|id| self.links[id.index()]).collect()
+    }
+
+    pub(super) fn network(&self) -> Network {
+        let mut network = Network::of_rates(&vec![Rate::ZERO; self.steps.len()]);
+        for (at, steps) in self.steps.iter().enumerate() {
+            network.set(LinkId(at as u32), steps.clone());
+        }
+        network
+    }
+}

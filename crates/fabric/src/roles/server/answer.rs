@@ -1,0 +1,160 @@
+//! Answers: models to workers, acknowledgements, and what the replica lacks.
+
+use laxity_interface::Time;
+
+use super::{AckAfter, Mode, Server, follow};
+use crate::{
+    carrier::Slack,
+    rank::Rank,
+    roles::{
+        ids::{RoleKind, UpdateId, Version},
+        notice::Notice,
+        post::Way,
+        tensor::norm,
+        words::{Beat, Committed, Get, Model, Snapshot, Word},
+    },
+};
+
+/// Copies for the replica use what others leave, unless a commit waits for them.
+const LAST: u32 = u32::MAX;
+
+/// Acknowledgements of a commit that have not been given.
+#[derive(Debug)]
+pub(super) struct Owed {
+    pub(super) version: Version,
+    pub(super) acks: Vec<Committed>,
+}
+
+impl Server {
+    /// A worker has pushed so many updates.
+    pub(super) fn clocked(&mut self, from: Rank, clock: u64) {
+        let known = self.clocks.entry(from).or_default();
+        *known = clock.max(*known);
+    }
+
+    pub(super) fn asked(&mut self, from: Rank, get: Get) {
+        if self.deposed.is_some() {
+            return; // Who took over has told the worker, or will.
+        }
+        self.clocked(from, get.clock);
+        // A worker that asks again, after it has been started anew, means the new question.
+        self.questions.retain(|(worker, old)| *worker != from || old.request != get.request);
+        self.questions.push((from, get));
+        self.answer();
+    }
+
+    /// Answers all questions that can be answered.
+    pub(super) fn answer(&mut self) {
+        let slowest =
+            self.living.iter().map(|worker| self.clocks.get(worker).copied().unwrap_or(0)).min();
+        let ahead = match self.options.mode {
+            Mode::StaleSync { ahead, .. } => slowest.unwrap_or(0).saturating_add(ahead),
+            Mode::Async { .. } | Mode::Sync { .. } => u64::MAX,
+        };
+        let ready = |(worker, get): &mut (Rank, Get)| {
+            let clock = self.clocks.get(worker).copied().unwrap_or(0);
+            self.weights.reaches(get.at_least) && clock <= ahead
+        };
+        let ready: Vec<_> = self.questions.extract_if(.., ready).collect();
+        let version = self.weights.version;
+        for (worker, get) in ready {
+            let word = Word::Model(Model { request: get.request, version });
+            let way = Way::to(worker, RoleKind::Worker, version.epoch);
+            self.post.send(way, &word, Some(self.weights.tensor()));
+        }
+    }
+
+    pub(super) fn is_owed(&self, update: UpdateId) -> bool {
+        self.owed.iter().flat_map(|owed| &owed.acks).any(|ack| ack.update == update)
+    }
+
+    /// Gives the acknowledgements that the policy allows.
+    pub(super) fn acknowledge(&mut self) {
+        let replication = self.options.replication;
+        let confirmed = self.follower.as_ref().and_then(|follower| follower.confirmed());
+        while let Some(first) = self.owed.front() {
+            let may = match (replication.ack, confirmed) {
+                (AckAfter::Commit, _) => true,
+                (AckAfter::Replicated, Some(confirmed)) => first.version <= confirmed,
+                (AckAfter::Replicated, None) => !replication.required,
+            };
+            if !may {
+                return;
+            }
+            let Some(Owed { acks, .. }) = self.owed.pop_front() else { return };
+            for ack in acks {
+                let way = Way::to(ack.update.worker, RoleKind::Worker, self.epoch());
+                self.post.send(way, &Word::Committed(ack), None);
+            }
+        }
+    }
+
+    /// A replica wants to follow.
+    pub(super) fn joined(&mut self, now: Time, from: Rank) {
+        if self.deposed.is_some() {
+            return;
+        }
+        if let Some(follower) = &self.follower
+            && follower.rank != from
+        {
+            let what = format!(
+                "{from} wants to be the replica of {}, but {} is; one is enough",
+                self.me, follower.rank
+            );
+            return self.notices.push_back(Notice::Refusal { from, what });
+        }
+        self.follower = Some(follow::Follower::new(from, self.options.momentum));
+        self.beat(now);
+        self.go_on(now);
+    }
+
+    pub(super) fn stored(&mut self, now: Time, from: Rank, version: Version) {
+        let newest = self.weights.version;
+        let Some(follower) = self.follower.as_mut().filter(|follower| follower.rank == from) else {
+            return;
+        };
+        let joins = follower.confirmed().is_none();
+        follower.stored(version, newest);
+        if joins {
+            self.notices.push_back(Notice::Replica { replica: from, there: true });
+        }
+        self.go_on(now);
+    }
+
+    /// Sends the replica what it lacks; first of all, if a commit waits for it.
+    pub(super) fn feed(&mut self, now: Time) {
+        let Some(follower) = &mut self.follower else { return };
+        let version = self.weights.version;
+        let Some(send) = follower.next(version, || norm(self.weights.history())) else { return };
+        let priority = if self.queue.is_empty() { LAST } else { 0 };
+        let slack = Slack { priority, ..Slack::EXACT };
+        let way = Way { slack, ..Way::to(follower.rank, RoleKind::Model, version.epoch) };
+        match send {
+            follow::Send::Steps(steps) => {
+                for (step, tensor) in steps {
+                    self.post.send(way, &Word::Step(step), Some(&tensor));
+                }
+            }
+            follow::Send::Everything => {
+                let elements = self.weights.elements() as u64;
+                let word = Snapshot { version, elements, decided: self.decided.list() };
+                let everything = self.weights.everything();
+                self.post.send(way, &Word::Snapshot(word), Some(&everything));
+            }
+        }
+        self.next_beat = Some(now + self.options.beat);
+    }
+
+    /// Tells the replica that the server lives, and how far it is behind.
+    pub(super) fn beat(&mut self, now: Time) {
+        let Some(follower) = &self.follower else {
+            self.next_beat = None;
+            return;
+        };
+        let (version, apart) = (self.weights.version, follower.apart());
+        let word = Beat { role: RoleKind::Model, version, apart };
+        let way = Way::to(follower.rank, RoleKind::Model, version.epoch);
+        self.post.send(way, &Word::Beat(word), None);
+        self.next_beat = Some(now + self.options.beat);
+    }
+}

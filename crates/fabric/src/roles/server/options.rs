@@ -1,0 +1,147 @@
+//! How a server works.
+
+use laxity_interface::Span;
+
+use crate::{rank::Rank, roles::tensor::Gaps};
+
+/// When updates count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Each by itself, as it arrives.
+    Async {
+        /// The most commits between the version of an update and its own commit; older ones are dropped.
+        staleness: Option<u64>,
+    },
+    /// Each by itself, but no worker gets a model while it is more than `ahead` updates ahead of the
+    /// slowest living worker.
+    StaleSync {
+        /// How far ahead a worker may be.
+        ahead: u64,
+        /// As for [`Mode::Async`].
+        staleness: Option<u64>,
+    },
+    /// The mean of all workers' updates of one version is one commit.
+    Sync {
+        /// Go on with this many workers after this long; nothing: wait for all that live.
+        enough: Option<(usize, Span)>,
+    },
+}
+
+impl Mode {
+    /// The most commits between the version of an update and its commit.
+    pub fn staleness(self) -> Option<u64> {
+        match self {
+            Self::Async { staleness } | Self::StaleSync { staleness, .. } => staleness,
+            Self::Sync { .. } => None,
+        }
+    }
+}
+
+/// When a worker is told that its update counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum AckAfter {
+    /// When the server has committed it. If the server dies, updates that were acknowledged can be lost
+    /// with it, as many as [`Replication::apart`] allows.
+    Commit,
+    /// When the replica has it too. What was acknowledged is lost only if server and replica both die.
+    #[default]
+    Replicated,
+}
+
+/// What is demanded of the replica.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Replication {
+    /// When a worker is told that its update counts.
+    pub ack: AckAfter,
+    /// How far server and replica may be apart, by the norms of what the replica lacks: commits wait
+    /// where they would pass it.
+    pub apart: f64,
+    /// Whether acknowledgements wait while there is no replica. Else the server goes on alone.
+    pub required: bool,
+}
+
+impl Default for Replication {
+    fn default() -> Self {
+        Self { ack: AckAfter::Replicated, apart: f64::INFINITY, required: false }
+    }
+}
+
+/// How a server works. A replica is given the same, to go on in the same way.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ServerOptions {
+    /// When updates count.
+    pub mode: Mode,
+    /// γ of h ← γh + u, w ← w + h; 0 for none.
+    pub momentum: f64,
+    /// What a lost element of an update becomes.
+    pub gaps: Gaps,
+    /// Who pushes updates.
+    pub workers: Vec<Rank>,
+    /// Who else is told when a replica takes over: aggregators.
+    pub others: Vec<Rank>,
+    /// Who plans.
+    pub scheduler: Option<Rank>,
+    /// What is demanded of the replica.
+    pub replication: Replication,
+    /// How often the replica hears from the server at least.
+    pub beat: Span,
+    /// How often this process has been started.
+    pub incarnation: u32,
+}
+
+impl ServerOptions {
+    /// Asynchronous, without bounds, momentum, replica or scheduler.
+    pub fn new(workers: impl Into<Vec<Rank>>) -> Self {
+        Self {
+            mode: Mode::Async { staleness: None },
+            momentum: 0.0,
+            gaps: Gaps::Zero,
+            workers: workers.into(),
+            others: Vec::new(),
+            scheduler: None,
+            replication: Replication::default(),
+            beat: Span::from_ms(100),
+            incarnation: 0,
+        }
+    }
+
+    pub(in crate::roles) fn check(&self, elements: usize) -> Result<(), ServerError> {
+        if elements == 0 {
+            return Err(ServerError::EmptyModel);
+        }
+        if !(0.0..1.0).contains(&self.momentum) {
+            return Err(ServerError::Momentum { given: self.momentum });
+        }
+        if self.replication.apart.is_nan() || self.replication.apart < 0.0 {
+            return Err(ServerError::Apart { given: self.replication.apart });
+        }
+        if self.workers.is_empty() {
+            return Err(ServerError::NoWorkers);
+        }
+        Ok(())
+    }
+}
+
+/// Why there can be no such server.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// No elements.
+    #[error("the model has no elements")]
+    EmptyModel,
+    /// No workers.
+    #[error("a server needs workers: list their ranks")]
+    NoWorkers,
+    /// Momentum outside of its range.
+    #[error("momentum is {given}: give a number from 0 to below 1")]
+    Momentum {
+        /// As given.
+        given: f64,
+    },
+    /// A distance that is none.
+    #[error("server and replica may be {given} apart: give a number, 0 or above")]
+    Apart {
+        /// As given.
+        given: f64,
+    },
+}

@@ -1,0 +1,10 @@
+//! Parameter-server roles in virtual time.
+
+mod cluster;
+mod deaths;
+mod driven;
+mod modes;
+mod paper;
+mod refusals;
+mod restart;
+mod world;

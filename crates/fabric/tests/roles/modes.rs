@@ -1,0 +1,240 @@
+//! Synchronous, asynchronous and stale-synchronous training; loss; staleness; replication.
+
+use laxity_fabric::roles::{
+    AckAfter, AdaDelay, Add, Gaps, Mode, Node, Notice, Push, Reason, Replication, Server,
+    ServerOptions, Sgd, Version, Worker, WorkerOptions,
+};
+use laxity_interface::{Fraction, Rate, Span};
+
+use crate::{
+    cluster::{Job, REPLICA, SERVER, WORKER},
+    world::{Program, World, rank, secs},
+};
+
+/// A server at rank 0 and workers from 1 on, without anybody else.
+fn plain(server: Server, workers: u32) -> World {
+    let mut world = World { latency: Span::from_us(100), ..World::default() };
+    world.add(Node::new(rank(0)).with_server(server));
+    for number in 1..=workers {
+        let worker = Worker::new(rank(number), WorkerOptions::default());
+        world.add(Node::new(rank(number)).with_worker(worker));
+    }
+    world
+}
+
+fn ranks(workers: u32) -> Vec<laxity_fabric::Rank> {
+    (1..=workers).map(rank).collect()
+}
+
+#[test]
+fn synchronous_rounds_are_means_of_all() {
+    let options =
+        ServerOptions { mode: Mode::Sync { enough: None }, ..ServerOptions::new(ranks(3)) };
+    let server = Server::new(rank(0), vec![0.0; 2], Sgd { rate: 0.5 }, options).unwrap();
+    let mut world = plain(server, 3);
+    for worker in ranks(3) {
+        // Worker 3 computes ten times as long, and is waited for.
+        let compute = Span::from_ms(if worker == rank(3) { 10 } else { 1 });
+        let mut program = Program::new(rank(0), 4, compute, |rank, _| vec![rank.get() as f32, 0.0]);
+        program.wait_for_next = true;
+        world.program(worker, program);
+    }
+    assert!(world.train(secs(1.0)));
+    let server = world.nodes[&rank(0)].server().unwrap();
+    assert_eq!(server.version().commits, 4);
+    // The mean of 1, 2, 3 at rate 0.5, four times, downhill.
+    assert_eq!(server.model(), [-4.0, 0.0]);
+    assert!(world.now >= secs(0.04), "the slow worker was not waited for");
+}
+
+#[test]
+fn a_synchronous_round_ends_with_enough_after_the_grace() {
+    let mode = Mode::Sync { enough: Some((2, Span::from_ms(3))) };
+    let options = ServerOptions { mode, ..ServerOptions::new(ranks(3)) };
+    let server = Server::new(rank(0), vec![0.0], Add, options).unwrap();
+    let mut world = plain(server, 3);
+    for worker in ranks(3) {
+        let compute = Span::from_ms(if worker == rank(3) { 1000 } else { 1 });
+        let mut program = Program::new(rank(0), 3, compute, |_, _| vec![1.0]);
+        program.wait_for_next = true;
+        world.program(worker, program);
+    }
+    world.run(secs(0.1));
+    for worker in ranks(2) {
+        assert_eq!(world.programs[&worker].acked.len(), 3, "{worker}");
+    }
+    world.run(secs(1.5));
+    let [(_, reason)] = &world.programs[&rank(3)].dropped[..] else {
+        panic!("{:?}", world.programs[&rank(3)])
+    };
+    assert!(reason.contains("belongs to version 0"), "{reason}");
+}
+
+#[test]
+fn nobody_is_further_ahead_than_stale_synchronous_allows() {
+    for ahead in [0, 1, 3] {
+        let mode = Mode::StaleSync { ahead, staleness: None };
+        let options = ServerOptions { mode, ..ServerOptions::new(ranks(2)) };
+        let server = Server::new(rank(0), vec![0.0], Add, options).unwrap();
+        let mut world = plain(server, 2);
+        for (worker, ms) in ranks(2).into_iter().zip([1, 20]) {
+            world.program(worker, Program::new(rank(0), 8, Span::from_ms(ms), |_, _| vec![1.0]));
+        }
+        let mut most = 0;
+        while world.programs.values().any(|p| p.done < p.rounds) {
+            assert!(world.step(secs(5.0)));
+            let [fast, slow] = [1, 2].map(|n| world.programs[&rank(n)].pushed.len());
+            most = most.max(fast.saturating_sub(slow));
+        }
+        // It may compute while it is `ahead` ahead, and is one more ahead when it has pushed.
+        assert_eq!(most as u64, ahead + 1);
+    }
+}
+
+#[test]
+fn an_update_beyond_the_bound_is_dropped_with_its_reason() {
+    let mode = Mode::Async { staleness: Some(2) };
+    let options = ServerOptions { mode, ..ServerOptions::new(ranks(2)) };
+    let server = Server::new(rank(0), vec![0.0], Add, options).unwrap();
+    let mut world = plain(server, 2);
+    for (worker, ms, rounds) in [(rank(1), 1, 10), (rank(2), 200, 2)] {
+        let program = Program::new(rank(0), rounds, Span::from_ms(ms), |_, _| vec![1.0]);
+        world.program(worker, program);
+    }
+    assert!(world.train(secs(2.0)));
+    // Its first is ten commits old; its second was computed when nobody was left to be faster.
+    let slow = &world.programs[&rank(2)];
+    let [(_, reason)] = &slow.dropped[..] else { panic!("{slow:?}") };
+    assert!(reason.contains("10 updates lie between") && reason.contains("2 may"), "{reason}");
+    assert_eq!(slow.acked.len(), 1);
+    assert_eq!(world.nodes[&rank(0)].server().unwrap().model(), [11.0]);
+}
+
+#[test]
+fn adadelay_takes_smaller_steps_for_older_updates() {
+    let rule = AdaDelay { smoothness: 1.0, c: 1.0 };
+    let server = Server::new(rank(0), vec![0.0], rule, ServerOptions::new(ranks(1))).unwrap();
+    let mut world = plain(server, 1);
+    let worker = world.nodes.get_mut(&rank(1)).unwrap().worker().unwrap();
+    for _ in 0..2 {
+        worker.push(secs(0.0), rank(0), Push::new(&[1.0], Version::default())).unwrap();
+    }
+    world.run(secs(1.0));
+    // 1 / (1 + √0), then 1 / (1 + √(1 + 1)) with one commit before it and a delay of one.
+    let expected = -1.0 - 1.0 / (1.0 + 2f32.sqrt());
+    let model = world.nodes[&rank(0)].server().unwrap().model()[0];
+    assert!((model - expected).abs() < 1e-6, "{model} is not {expected}");
+}
+
+#[test]
+fn momentum_follows_its_formula() {
+    let options = ServerOptions { momentum: 0.5, ..ServerOptions::new(ranks(1)) };
+    let server = Server::new(rank(0), vec![0.0], Add, options).unwrap();
+    let mut world = plain(server, 1);
+    world.program(rank(1), Program::new(rank(0), 3, Span::from_ms(1), |_, _| vec![1.0]));
+    assert!(world.train(secs(1.0)));
+    // h: 1, 1.5, 1.75.
+    assert_eq!(world.nodes[&rank(0)].server().unwrap().model(), [4.25]);
+}
+
+#[test]
+fn lost_elements_are_known_and_become_what_the_policy_says() {
+    for gaps in [Gaps::Zero, Gaps::Scale] {
+        let options = ServerOptions { gaps, ..ServerOptions::new(ranks(1)) };
+        let server = Server::new(rank(0), vec![0.0; 1000], Add, options).unwrap();
+        let mut world = plain(server, 1);
+        (world.lossy, world.dice) = (true, Some(crate::world::Dice(7)));
+        let mut program = Program::new(rank(0), 1, Span::from_ms(1), |_, _| vec![1.0; 1000]);
+        program.min_delivery = Fraction::new(0.8).unwrap();
+        world.program(rank(1), program);
+        assert!(world.train(secs(1.0)));
+        let commit = world.told(rank(0)).find_map(|notice| match notice {
+            Notice::Commit(commit) => Some(commit.clone()),
+            _ => None,
+        });
+        let commit = commit.unwrap();
+        let [gap] = &commit.missing[..] else { panic!("{commit:?}") };
+        let (lost, model) = (gap.len(), world.nodes[&rank(0)].server().unwrap().model());
+        assert!(0 < lost && lost <= 200, "{lost}");
+        assert_eq!(commit.members[0].lost, lost as u64);
+        let kept = if gaps == Gaps::Scale { 1000.0 / (1000 - lost) as f32 } else { 1.0 };
+        for (at, value) in model.iter().enumerate() {
+            let expected = if gap.contains(&at) { 0.0 } else { kept };
+            assert!((value - expected).abs() < 1e-6, "element {at}: {value}, not {expected}");
+        }
+    }
+}
+
+#[test]
+fn the_replica_has_bit_for_bit_what_the_server_had_at_its_version() {
+    let mut job = Job::new(3, 20);
+    (job.momentum, job.replication.apart) = (0.9, 30.0);
+    let mut world = job.start();
+    assert!(world.train(secs(5.0)));
+    let until = world.now + Span::from_secs(1);
+    world.run(until);
+    let server = world.nodes[&SERVER].server().unwrap();
+    let replica = world.nodes[&REPLICA].replica().unwrap();
+    assert_eq!(server.version(), replica.version());
+    assert_eq!(server.model(), replica.model());
+    assert_eq!(server.apart(), Some(0.0));
+}
+
+#[test]
+fn commits_wait_where_the_replica_would_be_too_far_away() {
+    let mut job = Job::new(4, 10);
+    job.replication = Replication { ack: AckAfter::Commit, apart: 2.0, required: false };
+    let mut world = job.start();
+    // The replica receives slowly: what it lacks piles up.
+    world.host(SERVER, Rate::from_gbps(1));
+    world.host(REPLICA, Rate::bps(100_000));
+    assert!(world.train(secs(30.0)));
+    let apart = world.told(SERVER).filter_map(|notice| match notice {
+        Notice::Commit(commit) => commit.apart.map(|apart| (apart, commit.members.len())),
+        _ => None,
+    });
+    let apart: Vec<_> = apart.collect();
+    assert!(apart.iter().any(|(apart, _)| *apart > 1.5), "it never lacked anything: {apart:?}");
+    // A sum by itself can be larger than the bound; nothing is added to it then.
+    assert!(apart.iter().all(|(apart, members)| *apart <= f64::max(2.0, *members as f64)));
+}
+
+#[test]
+fn a_paced_update_arrives_whole() {
+    use laxity_fabric::roles::{Role, words};
+    let scheduler = rank(9);
+    let options = WorkerOptions { scheduler: Some(scheduler), ..WorkerOptions::default() };
+    let mut worker = Worker::new(WORKER, options);
+    let values: Vec<f32> = (0..100_000).map(|at| at as f32).collect();
+    let update = worker.push(secs(0.0), rank(0), Push::new(&values, Version::default())).unwrap();
+    let action = words::Action::Send {
+        after: Span::from_secs(1),
+        rate: Some(Rate::from_mbps(1)),
+        place: 3,
+        through: None,
+    };
+    let reason = Reason::Direct { ends: Span::from_secs(4) };
+    let word = words::Word::Entry(words::Entry { update, action, reason });
+    worker.handle_letter(
+        secs(0.0),
+        laxity_fabric::roles::Letter {
+            from: scheduler,
+            from_role: laxity_fabric::roles::RoleKind::Scheduler,
+            to_role: laxity_fabric::roles::RoleKind::Worker,
+            epoch: 0,
+            word,
+            tensor: None,
+        },
+    );
+    while worker.poll_parcel(secs(0.5)).is_some() {}
+    assert_eq!(worker.poll_timeout(), Some(secs(1.0)), "it waits for its time");
+    let server =
+        Server::new(rank(0), vec![0.0; values.len()], Add, ServerOptions::new(vec![WORKER]));
+    let mut world = World { now: secs(1.0), ..World::default() };
+    world.add(Node::new(rank(0)).with_server(server.unwrap()));
+    world.add(Node::new(WORKER).with_worker(worker));
+    world.run(secs(3.0));
+    assert_eq!(world.nodes[&rank(0)].server().unwrap().version().commits, 0, "3.2 s at 1 Mbit/s");
+    world.run(secs(10.0));
+    assert_eq!(world.nodes[&rank(0)].server().unwrap().model(), values);
+}
