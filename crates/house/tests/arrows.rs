@@ -10,6 +10,7 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("report", &[], &[]),
     ("house", &[], &[]),
     ("link", &["interface"], &[]),
+    ("learn", &["interface", "link"], &["report"]),
     ("topology", &["interface"], &[]),
     ("planner", &["interface", "topology"], &[]),
     ("flowsim", &["interface", "planner", "topology"], &[]),

@@ -71,7 +71,7 @@ fn main() -> Result<()> {
         progress(done, cases.len(), started, &run);
         store.rows.push(run);
         if let Some(file) = &args.json {
-            failure = failure.take().or(store.save(file).err());
+            failure = store.save(file).err();
         }
     });
     eprintln!();

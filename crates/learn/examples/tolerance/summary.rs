@@ -46,15 +46,20 @@ pub(crate) fn text(runs: &[Run]) -> String {
                 let name = format!("loss_{}_pct", percent.to_string().replace('.', "_"));
                 row = row.with(name, format!("{:+.2} ± {:.2}", cell.mean, cell.error));
                 any = true;
-                if let Some((_, bound)) = BOUNDS.iter().find(|(at, _)| *at == percent) {
-                    let list = kept.entry(policy).or_default();
-                    if cell.mean < -bound {
-                        list.push(format!("{model} at {percent} %: {:+.2}", cell.mean));
-                    }
-                }
             }
             if any {
                 report.push(row);
+            }
+            let broken = kept.entry(policy).or_default();
+            for (percent, bound) in BOUNDS {
+                let found = scores.get(&(model, policy, (percent * 1e4) as u64));
+                match found.map(|found| against(found, lossless).mean) {
+                    None => broken.push(format!("{model} at {percent} %: not measured")),
+                    Some(cost) if cost < -bound => {
+                        broken.push(format!("{model} at {percent} %: {cost:+.2}"));
+                    }
+                    Some(_) => {}
+                }
             }
         }
         if !report.columns().is_empty() {

@@ -1,5 +1,7 @@
 //! Softmax and cross entropy.
 
+use std::cmp::Ordering;
+
 use super::exp;
 
 /// Turns a row of scores into the derivative of its cross entropy against `label`, in place.
@@ -10,7 +12,7 @@ pub(crate) fn cross_entropy(scores: &mut [f32], label: usize) -> (f64, bool) {
     let mut best = 0;
     for (at, score) in scores.iter().enumerate() {
         // A score that is not a number makes the whole row wrong, and the loss not a number.
-        if !(*score <= scores[best]) {
+        if score.partial_cmp(&scores[best]).is_none_or(Ordering::is_gt) {
             best = at;
         }
     }

@@ -88,7 +88,7 @@ impl FromStr for Policy {
             (None, false) => None,
         };
         let importance = name_of(&IMPORTANCE, &policy.importance);
-        match importance.or(policy.feedback.and_then(bound)) {
+        match importance.or_else(|| policy.feedback.and_then(bound)) {
             Some(other) if policy.hadamard => Err(PolicyError::Mixed { other: other.to_owned() }),
             _ => Ok(policy),
         }
