@@ -72,13 +72,19 @@ fn estimate(profile: &Profile, setting: &Setting, steps: &[&Step]) -> Estimate {
     let count = profile.parameters.len();
     let (mut read, mut ready) = (vec![None; count], vec![None; count]);
     let mut now = Span::ZERO;
-    for (place, step) in steps.iter().enumerate() {
+    // Every read and write has a place of its own, as every variable's has in TensorFlow's graph, which the
+    // paper takes its priorities from. If those of one step shared a place they would share the network,
+    // and the largest, which the step waits for, would give way to the small ones.
+    let mut places = 0..;
+    let mut place = || places.next().expect("a profile has fewer steps than numbers");
+    for step in steps {
         for parameter in &step.reads {
-            read[*parameter].get_or_insert((now, place as u32));
+            let place = place();
+            read[*parameter].get_or_insert((now, place));
         }
         now += profile.time_of(step, &setting.device);
         for parameter in &step.writes {
-            ready[*parameter] = Some(place as u32);
+            ready[*parameter] = Some(place());
         }
     }
     let place = |found: &Option<(Span, u32)>| found.map_or(u32::MAX, |(_, place)| place);
