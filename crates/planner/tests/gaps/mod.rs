@@ -5,7 +5,7 @@ use laxity_topology::{NodeId, Routes, Topology};
 
 use super::*;
 use crate::{
-    Demand, FlowKey, JobKey, JobView, Network, Options, Pace, Scheme,
+    AaloQueues, Demand, FlowKey, JobKey, JobView, Network, Options, Pace, Scheme,
     updates::{Update, aggregate},
 };
 
@@ -92,6 +92,43 @@ fn coflow_orders_are_near_the_best_mean_completion() {
     assert!(varys < 0.10 && sincronia < 0.10 && madd < 0.10, "{means:?}");
     // Aalo aims at it without knowing sizes, which costs; max-min aims at fairness between flows.
     assert!(aalo < max_min, "{means:?}");
+}
+
+/// Whether other queues would help `aalo`: thresholds from far below to far above the sizes, which are 1 to
+/// 400 MB. All above is first come, first served; all below is too, in the last queue.
+#[test]
+fn the_papers_queues_are_about_as_good_for_aalo_as_others() {
+    let mut random = Random(1);
+    let queues = |first_kb: u64, factor, count| AaloQueues {
+        first: Bytes::new(first_kb * 1000),
+        factor,
+        count,
+    };
+    let settings = [
+        ("aalo, the paper's queues", AaloQueues::default()),
+        ("aalo, one queue: first come", queues(1_000_000_000, 10, 1)),
+        ("aalo, from 1 MB by 10", queues(1000, 10, 10)),
+        ("aalo, from 100 MB by 10", queues(100_000, 10, 10)),
+        ("aalo, from 1 MB by 2", queues(1000, 2, 20)),
+        ("aalo, from 10 MB by 2", queues(10_000, 2, 20)),
+        ("aalo, from 10 MB by 4", queues(10_000, 4, 20)),
+    ];
+    let mut gaps: Vec<_> = settings.iter().map(|_| Gaps::default()).collect();
+    for _ in 0..300 {
+        let jobs = 2 + random.next(3) as u32;
+        let (network, demands) = shuffle(&mut random, jobs, 4);
+        let least = best(&network, &demands, Goal::MeanCompletion).unwrap();
+        let views: Vec<_> = (0..jobs).map(|job| JobView::new(JobKey(job))).collect();
+        for ((_, aalo), gaps) in settings.iter().zip(&mut gaps) {
+            let options = Options { aalo: *aalo, ..Options::new(Scheme::Aalo) };
+            let ends = run(&network, &demands, &views, &options).unwrap();
+            let ends = job_ends(&demands, &ends, jobs);
+            gaps.0.push(ends.iter().sum::<f64>() / f64::from(jobs) / least - 1.0);
+        }
+    }
+    let means: Vec<_> = settings.iter().zip(&gaps).map(|((s, _), g)| g.report(s)).collect();
+    let lowest = means.iter().copied().fold(f64::MAX, f64::min);
+    assert!(means[0] < lowest + 0.05, "{means:?}");
 }
 
 #[test]
@@ -288,4 +325,35 @@ fn aggregation_is_near_the_best_order_and_forwarding() {
         gaps.0.push(sum / least - 1.0);
     }
     assert!(gaps.report("aggregate, mean commit") < 0.10);
+}
+
+/// Two solvers that share no code find the same optima.
+#[cfg(feature = "highs")]
+#[test]
+fn highs_and_microlp_agree() {
+    use super::{Solver, best_by, best_forwarding_by};
+    let near = |a: Option<f64>, b: Option<f64>| match (a, b) {
+        (Some(a), Some(b)) => (a - b).abs() <= 1e-6 * (1.0 + a.abs()),
+        (a, b) => a == b,
+    };
+    let mut random = Random(5);
+    for _ in 0..100 {
+        let jobs = 2 + random.next(3) as u32;
+        let (network, mut demands) = shuffle(&mut random, jobs, 4);
+        for demand in &mut demands {
+            demand.deadline = Some(Time::ZERO + Span::from_ms(1 + random.next(3000)));
+        }
+        for goal in [Goal::MeanCompletion, Goal::MaxLateness, Goal::SumLateness] {
+            let [own, other] =
+                [Solver::Microlp, Solver::Highs].map(|by| best_by(by, &network, &demands, goal));
+            assert!(own.is_some() && near(own, other), "{goal:?}: {own:?} and {other:?}");
+        }
+    }
+    for _ in 0..20 {
+        let available = (0..3 + random.next(2)).map(|_| random.next(4) as u32).collect();
+        let slots = Slots { available, hosts: 1 };
+        let [own, other] =
+            [Solver::Microlp, Solver::Highs].map(|by| best_forwarding_by(by, &slots));
+        assert!(own.is_some() && near(own, other), "{slots:?}: {own:?} and {other:?}");
+    }
 }
