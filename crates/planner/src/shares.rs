@@ -15,6 +15,7 @@ mod fill;
 mod marks;
 mod queue;
 mod records;
+mod seats;
 #[cfg(test)]
 mod tests;
 
@@ -78,19 +79,25 @@ pub struct FairShares {
     capacity: Vec<u128>,
     /// The weights of all flows of each link.
     weights: Vec<u64>,
-    /// The live flows of each link.
+    /// The seats of the live flows of each link.
     members: Vec<Vec<u32>>,
-    /// Weights and links of flows, by slot.
+    /// The seat of each slot.
+    seats: Vec<u32>,
+    /// Weights and links of flows, by seat.
     records: Records,
-    /// A bit for each slot with a flow.
+    /// A bit for each seat with a flow.
     live: Vec<u64>,
-    /// The event that fixed the flow of each slot, or [`NEW`] or [`FREE`].
+    /// The event that fixed the flow of each seat, or [`NEW`] or [`FREE`].
     fixed_by: Vec<u32>,
+    /// Slots without flows.
     free: Vec<u32>,
     /// The links that were full, by rising level.
     events: Vec<Event>,
     marks: Marks,
+    /// Seats of flows that came since the last time.
     added: Vec<u32>,
+    /// How many flows came since seats were given.
+    strangers: usize,
     /// The lowest level at which something was taken away.
     from: u64,
     changed: bool,
@@ -109,6 +116,7 @@ impl FairShares {
             capacity: capacity.iter().map(|c| u128::from(c.as_bps()) << FINE).collect(),
             weights: vec![0; links],
             members: vec![Vec::new(); links],
+            seats: Vec::new(),
             records: Records::default(),
             live: Vec::new(),
             fixed_by: Vec::new(),
@@ -116,6 +124,7 @@ impl FairShares {
             events: Vec::new(),
             marks: Marks::default(),
             added: Vec::new(),
+            strangers: 0,
             from: OPEN,
             changed: false,
             links: Vec::new(),
@@ -134,19 +143,21 @@ impl FairShares {
         }
         let slot = self.free.pop().unwrap_or_else(|| {
             self.fixed_by.push(NEW);
-            self.fixed_by.len() as u32 - 1
+            self.seats.push(self.seats.len() as u32);
+            self.seats.len() as u32 - 1
         });
-        let at = slot as usize;
+        let seat = self.seats[slot as usize];
+        let at = seat as usize;
         let weight = weight.units();
         self.records.set(at, weight, path);
         self.fixed_by[at] = NEW;
         set_bit(&mut self.live, at);
         self.records.each_link(at, |link| {
-            self.members[link as usize].push(slot);
+            self.members[link as usize].push(seat);
             self.weights[link as usize] += weight;
         });
         self.marks.add(at, &self.records);
-        self.added.push(slot);
+        self.added.push(seat);
         self.changed = true;
         Slot(slot)
     }
@@ -155,20 +166,21 @@ impl FairShares {
     ///
     /// Panics on a flow that is not there.
     pub fn remove(&mut self, slot: Slot) {
-        let at = slot.index();
-        let live = self.live.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1);
-        assert!(live, "flow {slot:?} is not there");
+        let seat = self.seats.get(slot.index()).copied();
+        let live = |seat: &u32| self.live[*seat as usize / 64] >> (seat % 64) & 1 == 1;
+        let seat = seat.filter(live).unwrap_or_else(|| panic!("flow {slot:?} is not there"));
+        let at = seat as usize;
         clear_bit(&mut self.live, at);
         let weight = self.records.weight(at);
         self.records.each_link(at, |link| {
             let members = &mut self.members[link as usize];
-            let place = members.iter().position(|m| *m == slot.0).expect("a member of its links");
+            let place = members.iter().position(|m| *m == seat).expect("a member of its links");
             members.swap_remove(place);
             self.weights[link as usize] -= weight;
         });
-        match self.event(slot.0).copied() {
+        match self.event(seat).copied() {
             Some(event) => self.begin_from(event.level),
-            None => self.added.retain(|added| *added != slot.0),
+            None => self.added.retain(|added| *added != seat),
         }
         self.marks.remove(at, &self.records);
         self.free.push(slot.0);
@@ -195,25 +207,26 @@ impl FairShares {
     }
 
     /// How a flow was fixed; nothing for one that is new, or that no link holds back.
-    fn event(&self, slot: u32) -> Option<&Event> {
-        let event = self.fixed_by[slot as usize];
+    fn event(&self, seat: u32) -> Option<&Event> {
+        let event = self.fixed_by[seat as usize];
         (event < FREE).then(|| &self.events[event as usize])
     }
 
     /// The rate of a flow, rounded down to whole bits per second; zero before the first
     /// [`settle`](Self::settle), without end for a flow without links.
     pub fn rate(&self, slot: Slot) -> Rate {
-        if self.fixed_by[slot.index()] == NEW {
+        let seat = self.seats[slot.index()];
+        if self.fixed_by[seat as usize] == NEW {
             return Rate::ZERO;
         }
-        let weight = u128::from(self.records.weight(slot.index()));
-        let exact = self.event(slot.0).map(|event| weight * u128::from(event.level));
+        let weight = u128::from(self.records.weight(seat as usize));
+        let exact = self.event(seat).map(|event| weight * u128::from(event.level));
         exact.map_or(Rate::MAX, |exact| Rate::bps((exact >> FINE) as u64))
     }
 
     /// The full link that keeps a flow at its rate.
     pub fn held_by(&self, slot: Slot) -> Option<LinkId> {
-        self.event(slot.0).map(|event| LinkId(event.link))
+        self.event(self.seats[slot.index()]).map(|event| LinkId(event.link))
     }
 
     /// How many flows cross a link.
@@ -242,8 +255,8 @@ impl FairShares {
             self.from = 0;
         } else {
             let mut touched = Vec::new();
-            for slot in &added {
-                self.records.each_link(*slot as usize, |link| touched.push(link as usize));
+            for seat in &added {
+                self.records.each_link(*seat as usize, |link| touched.push(link as usize));
             }
             touched.sort_unstable();
             touched.dedup();
@@ -254,10 +267,11 @@ impl FairShares {
         self.return_to(from);
         let again = self.fill();
         // Flows without links never meet a full one.
-        for slot in added {
-            let event = &mut self.fixed_by[slot as usize];
+        for seat in &added {
+            let event = &mut self.fixed_by[*seat as usize];
             *event = if *event == NEW { FREE } else { *event };
         }
+        self.seat_in_order(added.len());
         again
     }
 
@@ -266,9 +280,9 @@ impl FairShares {
     fn full_at(&self, link: usize) -> Option<u64> {
         // CORRECTNESS: before settling, levels from `from` on are those of before the changes. Flows that
         // have them are above any answer below `from`, and other answers do not matter.
-        let level_and_weight = |slot: &u32| {
-            let level = self.event(*slot).map_or(OPEN, |event| event.level);
-            (level, u128::from(self.records.weight(*slot as usize)))
+        let level_and_weight = |seat: &u32| {
+            let level = self.event(*seat).map_or(OPEN, |event| event.level);
+            (level, u128::from(self.records.weight(*seat as usize)))
         };
         let mut flows: Vec<_> = self.members[link].iter().map(level_and_weight).collect();
         flows.sort_unstable();

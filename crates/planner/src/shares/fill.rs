@@ -67,20 +67,20 @@ impl FairShares {
         }
         // Without a branch: whether a flow is still open cannot be foreseen.
         let mut count = 0;
-        for slot in members {
-            let (word, bit) = (&mut self.open[*slot as usize / 64], slot % 64);
-            self.picked[count].0 = *slot;
+        for seat in members {
+            let (word, bit) = (&mut self.open[*seat as usize / 64], seat % 64);
+            self.picked[count].0 = *seat;
             count += (*word >> bit & 1) as usize;
             *word &= !(1 << bit);
         }
         let picked = &mut self.picked[..count];
-        for (slot, weight) in picked.iter_mut() {
-            *weight = self.records.weight(*slot as usize);
-            self.fixed_by[*slot as usize] = event as u32;
+        for (seat, weight) in picked.iter_mut() {
+            *weight = self.records.weight(*seat as usize);
+            self.fixed_by[*seat as usize] = event as u32;
         }
-        for (slot, weight) in picked {
+        for (seat, weight) in picked {
             let taken = u128::from(*weight) * u128::from(level);
-            self.records.each_link(*slot as usize, |other| {
+            self.records.each_link(*seat as usize, |other| {
                 let other = &mut self.links[other as usize];
                 other.left -= taken;
                 other.open -= *weight;

@@ -4,9 +4,6 @@ use super::{records::Records, whole_level};
 
 /// How many marks there are about, when there are enough flows.
 const MARKS: usize = 10;
-/// So many flows are fixed in less time than a mark takes. Tests have few flows, and marks too.
-const APART: usize = if cfg!(test) { 3 } else { 4096 };
-
 /// A link while flows are being fixed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LinkState {
@@ -56,9 +53,12 @@ pub(super) struct Marks {
 }
 
 impl Marks {
+    /// So many flows are fixed in less time than a mark takes. Tests have few flows, and marks too.
+    pub(super) const APART: usize = if cfg!(test) { 3 } else { 4096 };
+
     /// How many flows to fix between two marks.
     pub(super) fn apart(flows: usize) -> usize {
-        (flows / MARKS).max(APART)
+        (flows / MARKS).max(Self::APART)
     }
 
     pub(super) fn last(&self) -> Option<&Mark> {
@@ -82,20 +82,31 @@ impl Marks {
     }
 
     /// A new flow is open.
-    pub(super) fn add(&mut self, slot: usize, records: &Records) {
-        let weight = records.weight(slot);
+    pub(super) fn add(&mut self, seat: usize, records: &Records) {
+        let weight = records.weight(seat);
         for mark in &mut self.kept {
-            set_bit(&mut mark.open, slot);
-            records.each_link(slot, |link| mark.links[link as usize].open += weight);
+            set_bit(&mut mark.open, seat);
+            records.each_link(seat, |link| mark.links[link as usize].open += weight);
         }
     }
 
     /// Takes a flow away that is open in all marks that are kept.
-    pub(super) fn remove(&mut self, slot: usize, records: &Records) {
-        let weight = records.weight(slot);
+    pub(super) fn remove(&mut self, seat: usize, records: &Records) {
+        let weight = records.weight(seat);
         for mark in &mut self.kept {
-            clear_bit(&mut mark.open, slot);
-            records.each_link(slot, |link| mark.links[link as usize].open -= weight);
+            clear_bit(&mut mark.open, seat);
+            records.each_link(seat, |link| mark.links[link as usize].open -= weight);
+        }
+    }
+
+    /// Flows have other seats: `fixed_by` says the events that fixed them.
+    pub(super) fn reseat(&mut self, fixed_by: &[u32]) {
+        for mark in &mut self.kept {
+            mark.open.fill(0);
+            for (seat, event) in fixed_by.iter().enumerate() {
+                let open = u64::from(*event as usize >= mark.events);
+                mark.open[seat / 64] |= open << (seat % 64);
+            }
         }
     }
 

@@ -61,6 +61,15 @@ impl Records {
         (self.pieces, self.stride) = (pieces, stride);
     }
 
+    /// Puts records into another order: at each place the one that was at `order` of it.
+    pub(super) fn reorder(&mut self, order: &[u32]) {
+        let mut pieces = Vec::with_capacity(order.len() * self.stride);
+        for old in order {
+            pieces.extend_from_slice(&self.pieces[*old as usize * self.stride..][..self.stride]);
+        }
+        self.pieces = pieces;
+    }
+
     #[inline]
     pub(super) fn weight(&self, at: usize) -> u64 {
         let first = &self.pieces[at * self.stride].0;

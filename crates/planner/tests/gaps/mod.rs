@@ -41,8 +41,18 @@ impl Gaps {
     }
 }
 
-/// `jobs` coflows of up to `flows` flows between 4 hosts behind a switch of 1 Gbit/s.
+/// `jobs` coflows of up to `flows` flows between 4 hosts behind a switch of 1 Gbit/s, of 1 to 100 MB.
 fn shuffle(random: &mut Random, jobs: u32, flows: u64) -> (Network, Vec<Demand>) {
+    shuffle_of(random, jobs, flows, |random| 1 + random.next(100))
+}
+
+/// The same with flows of as many megabytes as `size` says.
+fn shuffle_of(
+    random: &mut Random,
+    jobs: u32,
+    flows: u64,
+    size: impl Fn(&mut Random) -> u64,
+) -> (Network, Vec<Demand>) {
     let net = Topology::star(4, Rate::from_gbps(1), Span::ZERO).unwrap();
     let routes = Routes::new(&net);
     let mut demands = Vec::new();
@@ -51,7 +61,7 @@ fn shuffle(random: &mut Random, jobs: u32, flows: u64) -> (Network, Vec<Demand>)
             let from = net.hosts()[random.next(4) as usize];
             let to = net.hosts()[(from.index() + 1 + random.next(3) as usize) % 4];
             let path = routes.path(&net, from, to, 0).unwrap();
-            let size = Bytes::new((1 + random.next(100)) * 1_000_000);
+            let size = Bytes::new(size(random) * 1_000_000);
             let key = FlowKey(demands.len() as u64);
             demands.push(Demand::new(key, JobKey(job), path, size).between(from, to));
         }
@@ -94,29 +104,16 @@ fn coflow_orders_are_near_the_best_mean_completion() {
     assert!(aalo < max_min, "{means:?}");
 }
 
-/// Whether other queues would help `aalo`: thresholds from far below to far above the sizes, which are 1 to
-/// 400 MB. All above is first come, first served; all below is too, in the last queue.
-#[test]
-fn the_papers_queues_are_about_as_good_for_aalo_as_others() {
+/// The mean gaps of `aalo` with these queues.
+fn gaps_of_aalo<const N: usize>(
+    settings: [(&str, AaloQueues); N],
+    size: impl Fn(&mut Random) -> u64 + Copy,
+) -> [f64; N] {
     let mut random = Random(1);
-    let queues = |first_kb: u64, factor, count| AaloQueues {
-        first: Bytes::new(first_kb * 1000),
-        factor,
-        count,
-    };
-    let settings = [
-        ("aalo, the paper's queues", AaloQueues::default()),
-        ("aalo, one queue: first come", queues(1_000_000_000, 10, 1)),
-        ("aalo, from 1 MB by 10", queues(1000, 10, 10)),
-        ("aalo, from 100 MB by 10", queues(100_000, 10, 10)),
-        ("aalo, from 1 MB by 2", queues(1000, 2, 20)),
-        ("aalo, from 10 MB by 2", queues(10_000, 2, 20)),
-        ("aalo, from 10 MB by 4", queues(10_000, 4, 20)),
-    ];
-    let mut gaps: Vec<_> = settings.iter().map(|_| Gaps::default()).collect();
+    let mut gaps = [(); N].map(|()| Gaps::default());
     for _ in 0..300 {
         let jobs = 2 + random.next(3) as u32;
-        let (network, demands) = shuffle(&mut random, jobs, 4);
+        let (network, demands) = shuffle_of(&mut random, jobs, 4, size);
         let least = best(&network, &demands, Goal::MeanCompletion).unwrap();
         let views: Vec<_> = (0..jobs).map(|job| JobView::new(JobKey(job))).collect();
         for ((_, aalo), gaps) in settings.iter().zip(&mut gaps) {
@@ -126,9 +123,40 @@ fn the_papers_queues_are_about_as_good_for_aalo_as_others() {
             gaps.0.push(ends.iter().sum::<f64>() / f64::from(jobs) / least - 1.0);
         }
     }
-    let means: Vec<_> = settings.iter().zip(&gaps).map(|((s, _), g)| g.report(s)).collect();
+    let mut gaps = gaps.iter();
+    settings.map(|(name, _)| gaps.next().expect("one for each").report(name))
+}
+
+const fn queues(first_mb: u64, factor: u32, count: u32) -> AaloQueues {
+    AaloQueues { first: Bytes::new(first_mb * 1_000_000), factor, count }
+}
+
+/// Thresholds from far below to far above the sizes, which are spread evenly from 1 to 100 MB a flow.
+#[test]
+fn the_papers_queues_are_about_as_good_for_aalo_as_others() {
+    let settings = [
+        ("aalo, the paper's queues", AaloQueues::default()),
+        ("aalo, one queue: first come", queues(1_000_000, 10, 1)),
+        ("aalo, from 1 MB by 10", queues(1, 10, 10)),
+        ("aalo, from 100 MB by 10", queues(100, 10, 10)),
+        ("aalo, from 1 MB by 2", queues(1, 2, 20)),
+        ("aalo, from 10 MB by 2", queues(10, 2, 20)),
+        ("aalo, from 10 MB by 4", queues(10, 4, 20)),
+    ];
+    let means = gaps_of_aalo(settings, |random| 1 + random.next(100));
     let lowest = means.iter().copied().fold(f64::MAX, f64::min);
     assert!(means[0] < lowest + 0.05, "{means:?}");
+}
+
+/// Where sizes differ by orders of magnitude, what a coflow has sent says what it still has to send.
+#[test]
+fn aalo_is_better_than_first_come_where_sizes_differ_much() {
+    let settings = [
+        ("aalo, sizes by powers of two", AaloQueues::default()),
+        ("the same, first come", queues(1_000_000, 10, 1)),
+    ];
+    let [paper, first_come] = gaps_of_aalo(settings, |random| 1 << random.next(10));
+    assert!(paper < first_come, "{paper} {first_come}");
 }
 
 #[test]
