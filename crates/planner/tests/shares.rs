@@ -1,9 +1,9 @@
 //! Max-min shares: against an independent brute force, never over capacity, and the same whether
 //! kept up to date or computed anew.
 
-use laxity_interface::Rate;
+use laxity_interface::{Rate, Span};
 use laxity_planner::{FairShares, Slot, Weight};
-use laxity_topology::LinkId;
+use laxity_topology::{LinkId, Routes, Topology};
 use proptest::prelude::*;
 
 /// Links by capacity, flows by path and weight.
@@ -182,6 +182,51 @@ proptest! {
         prop_assert_eq!(live.len(), present.len());
         for ((kept, _), slot) in present.iter().zip(slots) {
             prop_assert_eq!(live.rate(*kept), anew.rate(slot));
+        }
+    }
+}
+
+/// Enough flows that filling goes on from marks: what small cases never do.
+#[test]
+fn many_flows_kept_up_to_date_equal_those_planned_anew() {
+    let net = Topology::fat_tree(8, Rate::from_gbps(10), Span::from_us(1)).unwrap();
+    let routes = Routes::new(&net);
+    let capacity: Vec<_> = net.links().iter().map(|link| link.capacity).collect();
+    let mut seed = 1u64;
+    let mut pick = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % below
+    };
+    let hosts = net.hosts();
+    let mut flow = |key: u64| {
+        let from = pick(hosts.len());
+        let to = (from + 1 + pick(hosts.len() - 1)) % hosts.len();
+        let weight = Weight::new([0.5, 1.0, 1.0, 3.0][pick(4)]).unwrap();
+        (routes.path(&net, hosts[from], hosts[to], key).unwrap(), weight, pick(20_000))
+    };
+    let mut live = FairShares::new(&capacity);
+    let mut flows: Vec<_> = (0..20_000).map(&mut flow).collect();
+    let mut slots: Vec<_> = flows.iter().map(|(path, weight, _)| live.add(path, *weight)).collect();
+    live.settle();
+    for round in 0..60 {
+        // One change for most, ten at once for some.
+        for _ in 0..if round % 7 == 0 { 10 } else { 1 } {
+            let new = flow(round);
+            let leaves = new.2;
+            live.remove(slots[leaves]);
+            slots[leaves] = live.add(&new.0, new.1);
+            flows[leaves] = new;
+        }
+        live.settle();
+        if round % 10 == 9 {
+            let mut anew = FairShares::new(&capacity);
+            let slots_anew: Vec<_> =
+                flows.iter().map(|(path, weight, _)| anew.add(path, *weight)).collect();
+            anew.settle();
+            for (kept, slot) in slots.iter().zip(slots_anew) {
+                assert_eq!(live.rate(*kept), anew.rate(slot));
+                assert_eq!(live.held_by(*kept), anew.held_by(slot));
+            }
         }
     }
 }

@@ -48,7 +48,7 @@ pub fn measure(
     setting: &Setting,
     control: Control,
 ) -> Result<Iteration, MeasureError> {
-    let world = plan::world(profile, setting)?;
+    let world = plan::world(profile, setting, control)?;
     let outcome = simulate(&world, &Settings::new(control.options()))?;
     Ok(measure_world(&world, &outcome, profile, setting, 0))
 }

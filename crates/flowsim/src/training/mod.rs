@@ -95,6 +95,17 @@ impl Control {
         }
     }
 
+    /// Whether every read and write of a parameter has a priority of its own, its place in the order of all.
+    ///
+    /// So CadentFlow has it from TensorFlow's graph, where every variable is read by an operation of its
+    /// own. If the parameters of one step shared a priority they would share the network, and the
+    /// largest, which the step waits for, would give way to the small ones. Nodes that order for themselves
+    /// send the parameters of one step by size instead, smallest first: that is the better order for
+    /// them, and a baseline should have its best.
+    pub const fn tags_every_read(self) -> bool {
+        !matches!(self, Self::Tcp | Self::TcpConnections)
+    }
+
     /// What the planner is asked for.
     pub fn options(self) -> Options {
         let scheme = match self {

@@ -4,7 +4,7 @@ use laxity_interface::{Bytes, FlowId, Rate, Span};
 use laxity_planner::Weight;
 use laxity_topology::{NodeId, Topology, TopologyError};
 
-use super::{Kind, Placement, Setting};
+use super::{Control, Kind, Placement, Setting};
 use crate::{
     profile::{Pass, Profile, Step},
     work::{Flow, Operation, OperationId, Work},
@@ -12,8 +12,12 @@ use crate::{
 };
 
 /// A network of workers and servers behind one switch that never is the bottleneck, and the work of
-/// one model on it.
-pub fn world(profile: &Profile, setting: &Setting) -> Result<World, TopologyError> {
+/// one model on it, with the tags that this control is given.
+pub fn world(
+    profile: &Profile,
+    setting: &Setting,
+    control: Control,
+) -> Result<World, TopologyError> {
     let mut net = Topology::builder();
     let count = if setting.every_worker { setting.workers.max(1) } else { 1 };
     let workers: Vec<_> = (0..count).map(|w| net.host(format!("worker{w}"))).collect();
@@ -27,7 +31,7 @@ pub fn world(profile: &Profile, setting: &Setting) -> Result<World, TopologyErro
         net.cable(*server, switch, share, Span::ZERO);
     }
     let net = net.build()?;
-    let work = training(&profile.model, profile, setting, (&workers, &servers));
+    let work = training(&profile.model, profile, setting, control, (&workers, &servers));
     Ok(World::new(net).work(work))
 }
 
@@ -68,18 +72,23 @@ struct Estimate {
     end: Span,
 }
 
-fn estimate(profile: &Profile, setting: &Setting, steps: &[&Step]) -> Estimate {
+/// If `fine`, every read and write has a place of its own; else those of one step have the same.
+fn estimate(profile: &Profile, setting: &Setting, steps: &[&Step], fine: bool) -> Estimate {
     let count = profile.parameters.len();
     let (mut read, mut ready) = (vec![None; count], vec![None; count]);
     let mut now = Span::ZERO;
-    for (place, step) in steps.iter().enumerate() {
+    let mut place = 0;
+    for step in steps {
         for parameter in &step.reads {
-            read[*parameter].get_or_insert((now, place as u32));
+            read[*parameter].get_or_insert((now, place));
+            place += u32::from(fine);
         }
         now += profile.time_of(step, &setting.device);
         for parameter in &step.writes {
-            ready[*parameter] = Some(place as u32);
+            ready[*parameter] = Some(place);
+            place += u32::from(fine);
         }
+        place += 1;
     }
     let place = |found: &Option<(Span, u32)>| found.map_or(u32::MAX, |(_, place)| place);
     Estimate {
@@ -101,6 +110,7 @@ pub(super) fn training(
     name: &str,
     profile: &Profile,
     setting: &Setting,
+    control: Control,
     (workers, servers): (&[NodeId], &[NodeId]),
 ) -> Work {
     let steps: Vec<_> = profile
@@ -108,7 +118,7 @@ pub(super) fn training(
         .iter()
         .filter(|step| setting.kind == Kind::Training || step.pass == Pass::Forward)
         .collect();
-    let estimate = estimate(profile, setting, &steps);
+    let estimate = estimate(profile, setting, &steps, control.tags_every_read());
     let placed = place(profile, setting);
     let fastest = profile
         .parameters

@@ -101,6 +101,7 @@ pub fn sharing_world(
     profile: &Profile,
     setting: &Setting,
     sharing: &Sharing,
+    control: Control,
 ) -> Result<World, TopologyError> {
     let (workers, servers, inside) = sharing.inside.hosts();
     let setting = Setting {
@@ -137,7 +138,7 @@ pub fn sharing_world(
     let mut world = World::new(net.build()?);
     for (at, (job, worker, servers)) in jobs.into_iter().enumerate() {
         let offset = if at == 0 { Span::ZERO } else { sharing.offset };
-        let work = training(job, profile, &setting, (&[worker], &servers));
+        let work = training(job, profile, &setting, control, (&[worker], &servers));
         if at == 0 || sharing.both {
             world.works.push(work.arrives(Time::ZERO + offset));
         }
@@ -155,7 +156,7 @@ pub fn measure_sharing(
     sharing: &Sharing,
     control: Control,
 ) -> Result<Span, MeasureError> {
-    let world = sharing_world(profile, setting, sharing)?;
+    let world = sharing_world(profile, setting, sharing, control)?;
     let options = match control {
         Control::Madd => control.options().between(BetweenJobs::MaxMin),
         _ => control.options(),

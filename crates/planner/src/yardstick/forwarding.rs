@@ -3,7 +3,9 @@
 //! Time is cut into slots of one transfer. The server and each host that sums receive one transfer
 //! in a slot; a sum leaves after all its members have arrived.
 
-use good_lp::{Expression, ProblemVariables, Solution, SolverModel, Variable, microlp, variable};
+use good_lp::{Expression, ProblemVariables, Variable, variable};
+
+use super::solver::{Solver, Task};
 
 /// Equal updates behind one switch: each transfer takes one slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +18,11 @@ pub struct Slots {
 
 /// The least sum of commit times, in slots: for each update, where it goes and when.
 pub fn best_forwarding(slots: &Slots) -> Option<f64> {
+    best_forwarding_by(Solver::default(), slots)
+}
+
+/// The same by a solver of choice.
+pub fn best_forwarding_by(solver: Solver, slots: &Slots) -> Option<f64> {
     let updates = slots.available.len();
     let last = slots.available.iter().max().copied().unwrap_or(0);
     let times = last as usize + updates + 1;
@@ -34,7 +41,7 @@ pub fn best_forwarding(slots: &Slots) -> Option<f64> {
     let end = |row: &[Variable]| -> Expression {
         row.iter().enumerate().map(|(time, on)| (time + 1) as f64 * *on).sum()
     };
-    let mut model = variables.minimise(commits.iter().copied().sum::<Expression>()).using(microlp);
+    let mut model = Task::new(variables, commits.iter().copied().sum());
     for update in 0..updates {
         let ways: Expression = to_host.iter().map(|host| all(&host[update])).sum();
         model = model.with((ways + all(&direct[update])).eq(1.0));
@@ -65,6 +72,6 @@ pub fn best_forwarding(slots: &Slots) -> Option<f64> {
             model = model.with((end(sum) - apart).leq(commits[update]));
         }
     }
-    let solution = model.solve().ok()?;
+    let solution = model.solve(solver)?;
     Some(commits.iter().map(|commit| solution.value(*commit)).sum())
 }

@@ -6,8 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use good_lp::{Expression, ProblemVariables, Solution, SolverModel, Variable, microlp, variable};
+use good_lp::{Expression, ProblemVariables, Variable, variable};
 
+use super::solver::{Solver, Task};
 use crate::{Demand, JobKey, Network};
 use laxity_interface::Time;
 
@@ -26,17 +27,22 @@ pub enum Goal {
 /// The least value of a goal, in seconds, over all orders. All flows may start at once, links have
 /// the rates of time zero. Only for a handful of jobs.
 pub fn best(network: &Network, demands: &[Demand], goal: Goal) -> Option<f64> {
+    best_by(Solver::default(), network, demands, goal)
+}
+
+/// The same by a solver of choice.
+pub fn best_by(solver: Solver, network: &Network, demands: &[Demand], goal: Goal) -> Option<f64> {
     let mut jobs: Vec<_> = demands.iter().map(|demand| demand.job).collect();
     jobs.sort_unstable();
     jobs.dedup();
     if goal == Goal::MaxLateness {
         // Ending by deadline is never worse: what ends too early can swap with what ends too late.
         jobs.sort_by_key(|job| due(demands, *job));
-        return best_of_order(network, demands, &jobs, goal);
+        return best_of_order(solver, network, demands, &jobs, goal);
     }
     let mut least: Option<f64> = None;
     permute(&mut jobs, 0, &mut |order| {
-        let value = best_of_order(network, demands, order, goal);
+        let value = best_of_order(solver, network, demands, order, goal);
         least = [least, value].into_iter().flatten().reduce(f64::min);
     });
     least
@@ -60,6 +66,7 @@ fn due(demands: &[Demand], job: JobKey) -> Option<Time> {
 
 /// The least value of a goal, in seconds, if jobs end in this order.
 pub fn best_of_order(
+    solver: Solver,
     network: &Network,
     demands: &[Demand],
     order: &[JobKey],
@@ -82,7 +89,7 @@ pub fn best_of_order(
         Goal::MaxLateness => worst.into(),
         Goal::SumLateness => late.iter().copied().sum(),
     };
-    let mut model = variables.minimise(objective).using(microlp);
+    let mut model = Task::new(variables, objective);
     for pair in ends.windows(2) {
         model = model.with(Expression::from(pair[0]).leq(pair[1]));
     }
@@ -113,7 +120,7 @@ pub fn best_of_order(
             model = model.with((ends[place] - worst).leq(due));
         }
     }
-    let solution = model.solve().ok()?;
+    let solution = model.solve(solver)?;
     let value = |variable: &Variable| solution.value(*variable);
     Some(match goal {
         Goal::MeanCompletion => ends.iter().map(value).sum::<f64>() / count,

@@ -5,7 +5,7 @@ use laxity_topology::{NodeId, Routes, Topology};
 
 use super::*;
 use crate::{
-    Demand, FlowKey, JobKey, JobView, Network, Options, Pace, Scheme,
+    AaloQueues, Demand, FlowKey, JobKey, JobView, Network, Options, Pace, Scheme,
     updates::{Update, aggregate},
 };
 
@@ -41,8 +41,18 @@ impl Gaps {
     }
 }
 
-/// `jobs` coflows of up to `flows` flows between 4 hosts behind a switch of 1 Gbit/s.
+/// `jobs` coflows of up to `flows` flows between 4 hosts behind a switch of 1 Gbit/s, of 1 to 100 MB.
 fn shuffle(random: &mut Random, jobs: u32, flows: u64) -> (Network, Vec<Demand>) {
+    shuffle_of(random, jobs, flows, |random| 1 + random.next(100))
+}
+
+/// The same with flows of as many megabytes as `size` says.
+fn shuffle_of(
+    random: &mut Random,
+    jobs: u32,
+    flows: u64,
+    size: impl Fn(&mut Random) -> u64,
+) -> (Network, Vec<Demand>) {
     let net = Topology::star(4, Rate::from_gbps(1), Span::ZERO).unwrap();
     let routes = Routes::new(&net);
     let mut demands = Vec::new();
@@ -51,7 +61,7 @@ fn shuffle(random: &mut Random, jobs: u32, flows: u64) -> (Network, Vec<Demand>)
             let from = net.hosts()[random.next(4) as usize];
             let to = net.hosts()[(from.index() + 1 + random.next(3) as usize) % 4];
             let path = routes.path(&net, from, to, 0).unwrap();
-            let size = Bytes::new((1 + random.next(100)) * 1_000_000);
+            let size = Bytes::new(size(random) * 1_000_000);
             let key = FlowKey(demands.len() as u64);
             demands.push(Demand::new(key, JobKey(job), path, size).between(from, to));
         }
@@ -92,6 +102,61 @@ fn coflow_orders_are_near_the_best_mean_completion() {
     assert!(varys < 0.10 && sincronia < 0.10 && madd < 0.10, "{means:?}");
     // Aalo aims at it without knowing sizes, which costs; max-min aims at fairness between flows.
     assert!(aalo < max_min, "{means:?}");
+}
+
+/// The mean gaps of `aalo` with these queues.
+fn gaps_of_aalo<const N: usize>(
+    settings: [(&str, AaloQueues); N],
+    size: impl Fn(&mut Random) -> u64 + Copy,
+) -> [f64; N] {
+    let mut random = Random(1);
+    let mut gaps = [(); N].map(|()| Gaps::default());
+    for _ in 0..300 {
+        let jobs = 2 + random.next(3) as u32;
+        let (network, demands) = shuffle_of(&mut random, jobs, 4, size);
+        let least = best(&network, &demands, Goal::MeanCompletion).unwrap();
+        let views: Vec<_> = (0..jobs).map(|job| JobView::new(JobKey(job))).collect();
+        for ((_, aalo), gaps) in settings.iter().zip(&mut gaps) {
+            let options = Options { aalo: *aalo, ..Options::new(Scheme::Aalo) };
+            let ends = run(&network, &demands, &views, &options).unwrap();
+            let ends = job_ends(&demands, &ends, jobs);
+            gaps.0.push(ends.iter().sum::<f64>() / f64::from(jobs) / least - 1.0);
+        }
+    }
+    let mut gaps = gaps.iter();
+    settings.map(|(name, _)| gaps.next().expect("one for each").report(name))
+}
+
+const fn queues(first_mb: u64, factor: u32, count: u32) -> AaloQueues {
+    AaloQueues { first: Bytes::new(first_mb * 1_000_000), factor, count }
+}
+
+/// Thresholds from far below to far above the sizes, which are spread evenly from 1 to 100 MB a flow.
+#[test]
+fn the_papers_queues_are_about_as_good_for_aalo_as_others() {
+    let settings = [
+        ("aalo, the paper's queues", AaloQueues::default()),
+        ("aalo, one queue: first come", queues(1_000_000, 10, 1)),
+        ("aalo, from 1 MB by 10", queues(1, 10, 10)),
+        ("aalo, from 100 MB by 10", queues(100, 10, 10)),
+        ("aalo, from 1 MB by 2", queues(1, 2, 20)),
+        ("aalo, from 10 MB by 2", queues(10, 2, 20)),
+        ("aalo, from 10 MB by 4", queues(10, 4, 20)),
+    ];
+    let means = gaps_of_aalo(settings, |random| 1 + random.next(100));
+    let lowest = means.iter().copied().fold(f64::MAX, f64::min);
+    assert!(means[0] < lowest + 0.05, "{means:?}");
+}
+
+/// Where sizes differ by orders of magnitude, what a coflow has sent says what it still has to send.
+#[test]
+fn aalo_is_better_than_first_come_where_sizes_differ_much() {
+    let settings = [
+        ("aalo, sizes by powers of two", AaloQueues::default()),
+        ("the same, first come", queues(1_000_000, 10, 1)),
+    ];
+    let [paper, first_come] = gaps_of_aalo(settings, |random| 1 << random.next(10));
+    assert!(paper < first_come, "{paper} {first_come}");
 }
 
 #[test]
@@ -288,4 +353,35 @@ fn aggregation_is_near_the_best_order_and_forwarding() {
         gaps.0.push(sum / least - 1.0);
     }
     assert!(gaps.report("aggregate, mean commit") < 0.10);
+}
+
+/// Two solvers that share no code find the same optima.
+#[cfg(feature = "highs")]
+#[test]
+fn highs_and_microlp_agree() {
+    use super::{Solver, best_by, best_forwarding_by};
+    let near = |a: Option<f64>, b: Option<f64>| match (a, b) {
+        (Some(a), Some(b)) => (a - b).abs() <= 1e-6 * (1.0 + a.abs()),
+        (a, b) => a == b,
+    };
+    let mut random = Random(5);
+    for _ in 0..100 {
+        let jobs = 2 + random.next(3) as u32;
+        let (network, mut demands) = shuffle(&mut random, jobs, 4);
+        for demand in &mut demands {
+            demand.deadline = Some(Time::ZERO + Span::from_ms(1 + random.next(3000)));
+        }
+        for goal in [Goal::MeanCompletion, Goal::MaxLateness, Goal::SumLateness] {
+            let [own, other] =
+                [Solver::Microlp, Solver::Highs].map(|by| best_by(by, &network, &demands, goal));
+            assert!(own.is_some() && near(own, other), "{goal:?}: {own:?} and {other:?}");
+        }
+    }
+    for _ in 0..20 {
+        let available = (0..3 + random.next(2)).map(|_| random.next(4) as u32).collect();
+        let slots = Slots { available, hosts: 1 };
+        let [own, other] =
+            [Solver::Microlp, Solver::Highs].map(|by| best_forwarding_by(by, &slots));
+        assert!(own.is_some() && near(own, other), "{slots:?}: {own:?} and {other:?}");
+    }
 }

@@ -171,8 +171,7 @@ fn judge(findings: &mut Findings, all: &[Times]) {
         format!("CadentFlow is never slower than TCP ({} models and settings)", all.len()),
         "never",
         format!("at most {worst:+.5} %"),
-        // Ten parts in a million: strict priorities are no optimum; see the differences.
-        worst <= 1e-3,
+        worst <= 0.0,
     );
     let apart = |t: &Times| over(t.priority, t.deadline).abs();
     let (model, apart) = most(all.iter().map(|t| (t.model.as_str(), apart(t))));
@@ -194,10 +193,8 @@ fn judge(findings: &mut Findings, all: &[Times]) {
 
 fn differences(findings: &mut Findings) {
     findings.differs(
-        "in one of 550 settings of the full run (VGG-16, 4 workers, 8 servers) priorities take 5.5 ppm \
-         longer than TCP, 18 us of 3.3 s: biases that are due earlier go before the largest parameter, for \
-         which everything waits in the end; it is the order, not rounding, and deadlines \
-         do not show it",
+        "never slower than TCP is what these models and settings show, not a law: where a small flow is left \
+         for the end and cannot fill the link, a strict order is slower (docs/flowsim.md has an example)",
     );
     findings.differs(
         "which model gains most depends on its balance of computing and sending: with our compute times \
