@@ -65,7 +65,7 @@ fn commits(world: &World) -> Vec<(u32, f64)> {
             }
         }
     }
-    found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    found.sort_unstable_by_key(|(worker, _)| *worker);
     found
 }
 

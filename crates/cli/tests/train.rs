@@ -1,0 +1,61 @@
+//! Training over real sockets by the command itself.
+
+mod common;
+
+use std::process::{Command, Stdio};
+
+use common::{run, text};
+
+#[test]
+fn both_transports_train_to_the_same_model() {
+    let output = run(&["train", "--quick", "--ranks", "3", "--min-delivery", "1", "--json"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rows = result["rows"].as_array().expect("rows");
+    let last = |transport: &str| {
+        rows.iter().rfind(|row| row["transport"] == transport).expect("an epoch of each")
+    };
+    let (tcp, laxity) = (last("tcp"), last("laxity"));
+    assert_eq!(tcp["identical"], true);
+    // Nothing was lost, and sums are made in one order: the same numbers, to the last bit.
+    assert_eq!(tcp["test_loss"], laxity["test_loss"]);
+    assert_eq!(laxity["delivered"], 1.0);
+}
+
+#[test]
+fn ranks_that_were_started_by_others_meet_and_go_on_from_a_checkpoint() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (key, saved) = (folder.path().join("job.key"), folder.path().join("saved"));
+    assert!(run(&["keygen", key.to_str().unwrap()]).status.success());
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let rank = |rank: u32, words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_laxity"));
+        command.args(["train", "--quick", "--epochs", "1"]).args(words);
+        command.env("RANK", rank.to_string()).env("WORLD_SIZE", "2");
+        command.env("MASTER_ADDR", "127.0.0.1").env("MASTER_PORT", port.to_string());
+        command.env("LAXITY_KEY_FILE", &key).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("it starts")
+    };
+    let checkpoint = ["--checkpoint", saved.to_str().unwrap()];
+    let other = rank(1, &checkpoint);
+    let first = rank(0, &checkpoint).wait_with_output().expect("it ends");
+    assert!(first.status.success(), "{}", text(&first.stderr));
+    assert!(other.wait_with_output().expect("it ends").status.success());
+    assert!(text(&first.stdout).contains("epoch 1"), "{}", text(&first.stdout));
+
+    let written = saved.with_extension("laxity");
+    let words = ["train", "--quick", "--ranks", "2", "--epochs", "1", "--transport", "laxity"];
+    let words = [&words[..], &["--resume", written.to_str().unwrap(), "--json"]].concat();
+    let again = run(&words);
+    assert!(again.status.success(), "{}", text(&again.stderr));
+}
+
+#[test]
+fn what_cannot_be_trained_is_said_before_anything_starts() {
+    let output = run(&["train", "--model", "gpt"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("no model `gpt`; known are mlp"), "{output:?}");
+    let output = run(&["train", "--model", "mlp-mnist", "--ranks", "1"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("--data"), "{}", text(&output.stderr));
+}
