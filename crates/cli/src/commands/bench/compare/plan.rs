@@ -141,7 +141,7 @@ pub(super) fn plan(args: &CompareArgs) -> Vec<(Setting, Vec<Workload>)> {
                 plan.push((setting(args, Case::Shuffle), vec![workload(args, bytes, 30)]));
             }
             Case::Fairness => {
-                for layout in [Layout::Single, Layout::Shared] {
+                for layout in [Layout::Single, Layout::Shared, Layout::Slack] {
                     // An unconfigured port has one queue and marks nothing.
                     let setting = Setting { layout, ecn: false, ..setting(args, Case::Fairness) };
                     plan.push((setting, Vec::new()));
@@ -206,7 +206,7 @@ mod tests {
         let fairness: Vec<_> =
             plan.iter().filter(|(setting, _)| setting.case == Case::Fairness).collect();
         let layouts: Vec<_> = fairness.iter().map(|(setting, _)| setting.layout).collect();
-        assert_eq!(layouts, [Layout::Single, Layout::Shared]);
+        assert_eq!(layouts, [Layout::Single, Layout::Shared, Layout::Slack]);
     }
 
     #[test]
