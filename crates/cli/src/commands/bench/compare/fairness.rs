@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use indicatif::ProgressBar;
-use laxity_interface::Bytes;
+use laxity_interface::{Bytes, Layout};
 use laxity_report::{Row, stats};
 
 use super::{
@@ -76,7 +76,7 @@ pub(super) fn measure(
         let name = pairing.tcp.name();
         let beside = if pairing.beside { " beside laxity" } else { " alone" };
         bar.set_message(format!("{}, {name}{beside}", setting.words()));
-        match stage.run(&flows(args, pairing)?, &terms)? {
+        match stage.run(&flows(args, pairing, setting.layout)?, &terms)? {
             Run::Played { played, verdict } => {
                 schedule.note(who, verdict);
                 if verdict == Verdict::Valid || args.accept_invalid {
@@ -104,13 +104,13 @@ pub(super) fn measure(
         .collect())
 }
 
-fn flows(args: &CompareArgs, pairing: Pairing) -> Result<Vec<Flow>> {
+fn flows(args: &CompareArgs, pairing: Pairing, layout: Layout) -> Result<Vec<Flow>> {
     let mut flows = Vec::new();
     if pairing.beside {
-        let transport = transport(args, Scheme::Laxity, args.min_delivery)?;
+        let transport = transport(args, Scheme::Laxity, args.min_delivery, layout)?;
         flows.push(Flow { from: 0, to: 2, transport });
     }
-    let transport = transport(args, pairing.tcp, args.min_delivery)?;
+    let transport = transport(args, pairing.tcp, args.min_delivery, layout)?;
     flows.push(Flow { from: 1, to: 2, transport });
     Ok(flows)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use indicatif::ProgressBar;
-use laxity_interface::{Bytes, Fraction};
+use laxity_interface::{Bytes, Fraction, Layout};
 use laxity_lab::dctcp::Dctcp;
 
 use super::{
@@ -67,6 +67,7 @@ pub(super) fn transport(
     args: &CompareArgs,
     scheme: Scheme,
     min_delivery: Fraction,
+    layout: Layout,
 ) -> Result<Transport> {
     let control = match scheme {
         Scheme::Cubic => "cubic",
@@ -82,6 +83,7 @@ pub(super) fn transport(
                 min_delivery: min_delivery.get(),
                 enough: !args.first_pass,
                 key,
+                layout,
             }));
         }
     };
@@ -104,7 +106,7 @@ pub(super) fn measure(
         let contender = workload.contenders[who];
         let name = contender.scheme.name();
         bar.set_message(format!("{}, {}, {name}", setting.words(), workload.bytes));
-        let transport = transport(args, contender.scheme, contender.min_delivery)?;
+        let transport = transport(args, contender.scheme, contender.min_delivery, setting.layout)?;
         let flows: Vec<_> = setting
             .flows()
             .into_iter()

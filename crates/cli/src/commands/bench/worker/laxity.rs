@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// This host's endpoint for one run.
 pub(super) fn bind(settings: &LaxitySettings, address: IpAddr) -> Result<Endpoint> {
-    let builder = Endpoint::builder();
+    let builder = Endpoint::builder().layout(settings.layout);
     let builder = match settings.key {
         Some(key) => builder.key(Key::new(key)),
         None => builder.insecure(),

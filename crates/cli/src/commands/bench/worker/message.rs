@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use laxity_interface::Layout;
 use serde::{Deserialize, Serialize};
 
 /// How bytes travel.
@@ -26,6 +27,8 @@ pub(crate) struct LaxitySettings {
     pub(crate) enough: bool,
     /// The key; none is insecure.
     pub(crate) key: Option<[u8; 32]>,
+    /// The queues of the network's ports.
+    pub(crate) layout: Layout,
 }
 
 /// How often.
@@ -154,6 +157,7 @@ mod tests {
                 min_delivery: 0.9,
                 enough: true,
                 key: Some([7; 32]),
+                layout: Layout::Slack,
             }),
             bind: "198.18.0.1".parse().unwrap(),
             to: "198.18.0.9:7".parse().unwrap(),
