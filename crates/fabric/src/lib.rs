@@ -1,7 +1,7 @@
 //! The communication library: what a training program hands its transfers to.
 //!
 //! **What it is.** Ranks and [`Group`]s, and the one trait, [`carrier::Carrier`], that collectives and
-//! parameter-server roles are written against.
+//! parameter-server [`roles`] are written against.
 //!
 //! **What it is not.** No transport of its own: parcels travel over Laxity's endpoint, kernel TCP or
 //! the packet simulator.
