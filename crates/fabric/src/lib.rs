@@ -4,7 +4,7 @@
 //! on slices of numbers, [`Engine`] as a state machine without input and output. Operations state
 //! their slack once, in [`Options`]: how much of a contribution may be lost, what becomes of it, until
 //! when it is waited for, and whether ranks may be left out. All ranks that return a result return the
-//! same bits. Everything is written against one trait, [`carrier::Carrier`].
+//! same bits. The [`roles`] of a parameter server stand beside them. Everything is written against one trait, [`carrier::Carrier`].
 //!
 //! **What it is not.** No transport of its own: parcels travel over Laxity's endpoint, kernel TCP or
 //! the packet simulator, or between threads ([`carrier::memory`]).

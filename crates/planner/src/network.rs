@@ -1,9 +1,9 @@
 //! The network as the planner sees it: capacities, and what others have reserved.
 
-use laxity_interface::{Rate, Time};
+use laxity_interface::{Bytes, Rate, Time};
 use laxity_topology::{LinkId, NodeId, Path, Topology};
 
-use crate::steps::Steps;
+use crate::steps::{Steps, from_piece, t_end_by};
 
 /// Directed links with what is left of them over time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +80,32 @@ impl Network {
     pub fn residual(&self, path: &Path) -> Steps {
         let (first, rest) = path.split_first().expect("a path has links");
         rest.iter().fold(self.link(*first).clone(), |least, link| least.min(self.link(*link)))
+    }
+
+    /// When `size` bytes that may start at `from` have crossed a path, if ever: what
+    /// [`Steps::t_end`] says of the [`residual`](Self::residual), found without making it.
+    ///
+    /// Panics on an empty path.
+    pub fn t_end(&self, path: &Path, from: Time, size: Bytes) -> Option<Time> {
+        // Paths of more links than that are rare, and only slower.
+        const USUAL: usize = 8;
+        if path.len() > USUAL {
+            return self.residual(path).t_end(from, size);
+        }
+        let mut links = [self.link(path[0]).from(from); USUAL];
+        let links = &mut links[..path.len()];
+        for (pieces, link) in links.iter_mut().zip(path.iter()) {
+            *pieces = self.link(*link).from(from);
+        }
+        t_end_by(from, size, |at| {
+            let (mut rate, mut next) = (Rate::MAX, Time::MAX);
+            for pieces in &mut *links {
+                *pieces = from_piece(pieces, at);
+                rate = rate.min(pieces[0].1);
+                next = next.min(pieces.get(1).map_or(Time::MAX, |(change, _)| *change));
+            }
+            (rate, Some(next).filter(|next| *next < Time::MAX))
+        })
     }
 
     /// Where a link starts and ends, if known.

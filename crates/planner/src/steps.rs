@@ -70,47 +70,50 @@ impl Steps {
 
     /// Takes away what `other` takes at each moment.
     pub fn reserve_steps(&mut self, other: &Self) {
-        for (at, taken) in other.pieces() {
-            let until = other.next_change(at).unwrap_or(Time::MAX);
-            self.reserve(at, until, taken);
+        let less = |left: Rate, taken: Rate| left.as_bps().saturating_sub(taken.as_bps());
+        *self = self.with(other, |left, taken| Rate::bps(less(left, taken)));
+    }
+
+    /// Both together: what `join` makes of their rates at each moment.
+    fn with(&self, other: &Self, join: impl Fn(Rate, Rate) -> Rate) -> Self {
+        let mut steps: Vec<(Time, Rate)> = Vec::with_capacity(self.steps.len() + other.steps.len());
+        let (mut mine, mut theirs) = (&self.steps[..], &other.steps[..]);
+        let mut at = Time::ZERO;
+        loop {
+            let rate = join(mine[0].1, theirs[0].1);
+            if steps.last().is_none_or(|last| last.1 != rate) {
+                steps.push((at, rate));
+            }
+            let after = |pieces: &[(Time, Rate)]| pieces.get(1).map_or(Time::MAX, |step| step.0);
+            let next = after(mine).min(after(theirs));
+            if next == Time::MAX {
+                return Self { steps };
+            }
+            at = next;
+            mine = from_piece(mine, at);
+            theirs = from_piece(theirs, at);
         }
+    }
+
+    /// The pieces from the one of a moment on.
+    pub(crate) fn from(&self, time: Time) -> &[(Time, Rate)] {
+        &self.steps[self.index(time)..]
     }
 
     /// The smaller of both at each moment.
     #[must_use]
     pub fn min(&self, other: &Self) -> Self {
-        let mut times: Vec<_> = self.pieces().chain(other.pieces()).map(|(at, _)| at).collect();
-        times.sort_unstable();
-        times.dedup();
-        let mut made =
-            Self { steps: times.iter().map(|at| (*at, self.at(*at).min(other.at(*at)))).collect() };
-        made.tidy();
-        made
+        self.with(other, Rate::min)
     }
 
     /// When `size` bytes that may start at `from` have been sent, if ever: the smallest T with
     /// ∫ from `from` to T of the rate ≥ size, rounded up to a picosecond.
     pub fn t_end(&self, from: Time, size: Bytes) -> Option<Time> {
-        let mut left = u128::from(size.get()) * BYTE;
-        let mut at = from;
-        loop {
-            let rate = u128::from(self.at(at).as_bps());
-            let next = self.next_change(at);
-            let span = next.map(|next| u128::from(next.since(at).as_ps()));
-            let sent = span.map_or(u128::MAX, |span| rate.saturating_mul(span));
-            if sent >= left {
-                // The last step carries everything, unless its rate is zero.
-                let ps = match rate {
-                    _ if left == 0 => 0,
-                    0 => return None,
-                    _ => left.div_ceil(rate),
-                };
-                let end = u128::from(at.as_ps()) + ps;
-                return u64::try_from(end).ok().map(Time::from_ps);
-            }
-            left -= sent;
-            at = next?;
-        }
+        let mut pieces = self.from(from);
+        t_end_by(from, size, |at| {
+            pieces = from_piece(pieces, at);
+            (pieces[0].1, pieces.get(1).map(|(next, _)| *next))
+        })
     }
 
     /// What is sent between two moments, in whole bytes.
@@ -155,16 +158,56 @@ impl Steps {
 
     /// Of equal times keeps the last, of equal neighbours the first.
     fn tidy(&mut self) {
-        let mut kept: Vec<(Time, Rate)> = Vec::with_capacity(self.steps.len());
-        for step in self.steps.drain(..) {
-            if kept.last().is_some_and(|last| last.0 == step.0) {
-                kept.pop();
+        // In place: reservations come by the thousand.
+        let mut kept = 0;
+        for at in 0..self.steps.len() {
+            let step = self.steps[at];
+            if kept > 0 && self.steps[kept - 1].0 == step.0 {
+                kept -= 1;
             }
-            if kept.last().is_none_or(|last| last.1 != step.1) {
-                kept.push(step);
+            if kept == 0 || self.steps[kept - 1].1 != step.1 {
+                self.steps[kept] = step;
+                kept += 1;
             }
         }
-        self.steps = kept;
+        self.steps.truncate(kept);
+    }
+}
+
+/// The pieces from the one of a moment on, where that is not far.
+pub(crate) fn from_piece(mut pieces: &[(Time, Rate)], at: Time) -> &[(Time, Rate)] {
+    while pieces.get(1).is_some_and(|(next, _)| *next <= at) {
+        pieces = &pieces[1..];
+    }
+    pieces
+}
+
+/// When `size` bytes that may start at `from` have been sent, if ever, by the rate at a moment and when
+/// it can change next. Moments are asked for in rising order.
+pub(crate) fn t_end_by(
+    from: Time,
+    size: Bytes,
+    mut rate_and_next: impl FnMut(Time) -> (Rate, Option<Time>),
+) -> Option<Time> {
+    let mut left = u128::from(size.get()) * BYTE;
+    let mut at = from;
+    loop {
+        let (rate, next) = rate_and_next(at);
+        let rate = u128::from(rate.as_bps());
+        let span = next.map(|next| u128::from(next.since(at).as_ps()));
+        let sent = span.map_or(u128::MAX, |span| rate.saturating_mul(span));
+        if sent >= left {
+            // The last step carries everything, unless its rate is zero.
+            let ps = match rate {
+                _ if left == 0 => 0,
+                0 => return None,
+                _ => left.div_ceil(rate),
+            };
+            let end = u128::from(at.as_ps()) + ps;
+            return u64::try_from(end).ok().map(Time::from_ps);
+        }
+        left -= sent;
+        at = next?;
     }
 }
 

@@ -181,3 +181,43 @@ fn bad_updates_are_named() {
     let stuck = order(Time::ZERO, &dry, &[good], 0).unwrap_err().to_string();
     assert!(stuck.contains("update 0 never arrives"), "{stuck}");
 }
+
+proptest::proptest! {
+    /// The short way to t_end says what the residual of the path says, to the picosecond; and a
+    /// reservation takes from each moment what it says.
+    #[test]
+    fn the_short_way_is_the_long_way(
+        pieces in proptest::collection::vec(
+            proptest::collection::vec((0u64..20, 0u64..5), 1..8), 1..10),
+        from in 0u64..25,
+        size in 1u64..40,
+    ) {
+        use laxity_planner::Steps;
+        let steps = |pieces: &Vec<(u64, u64)>| {
+            Steps::new(pieces.iter().map(|(secs, rate)| (at(*secs), Rate::bps(8 * rate))))
+        };
+        let all: Vec<_> = pieces.iter().map(steps).collect();
+        let mut network = Network::of_rates(&vec![Rate::ZERO; all.len()]);
+        let links: Vec<_> = (0..all.len() as u32).map(laxity_topology::LinkId).collect();
+        for (link, steps) in links.iter().zip(&all) {
+            network.set(*link, steps.clone());
+        }
+        let path: Path = links.into();
+        let residual = network.residual(&path);
+        for secs in 0..30 {
+            let least = all.iter().map(|steps| steps.at(at(secs))).min();
+            proptest::prop_assert_eq!(Some(residual.at(at(secs))), least);
+        }
+        let long = residual.t_end(at(from), Bytes::new(size));
+        proptest::prop_assert_eq!(network.t_end(&path, at(from), Bytes::new(size)), long);
+        if let Some(long) = long {
+            let used = residual.used(at(from), long);
+            let before = all[0].clone();
+            network.reserve_path(&path, &used);
+            for secs in 0..30 {
+                let left = before.at(at(secs)).as_bps() - used.at(at(secs)).as_bps();
+                proptest::prop_assert_eq!(network.link(path[0]).at(at(secs)).as_bps(), left);
+            }
+        }
+    }
+}

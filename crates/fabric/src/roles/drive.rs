@@ -5,7 +5,7 @@
 
 use std::{
     ops::ControlFlow,
-    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel},
     thread::JoinHandle,
     time::Duration,
 };
@@ -23,6 +23,9 @@ use crate::{carrier::Carrier, rank::Rank};
 
 /// A carrier cannot be woken from outside: with a handle, the driver looks for commands this often.
 const TICK: Span = Span::from_us(500);
+
+/// The most notices that wait for a handle's owner; more are dropped.
+const MOST_NOTICES: usize = 65_536;
 
 /// The roles of a rank and what carries their parcels.
 #[derive(Debug)]
@@ -156,7 +159,7 @@ pub struct Handle {
 /// Runs a driver in a thread of its own, until its handle is dropped.
 pub fn spawn<C: Carrier + Send + 'static>(mut driver: Driver<C>) -> std::io::Result<Handle> {
     let (commands, inbox) = channel::<Command>();
-    let (outbox, notices) = channel();
+    let (outbox, notices) = sync_channel(MOST_NOTICES);
     let rank = driver.node.rank();
     let run = move || loop {
         loop {
@@ -168,8 +171,8 @@ pub fn spawn<C: Carrier + Send + 'static>(mut driver: Driver<C>) -> std::io::Res
             }
         }
         while let Some(notice) = driver.node.poll_notice() {
-            // Nobody listens any more: the next look at the commands ends the thread.
-            let _ = outbox.send(notice);
+            // If nobody has listened for so long, or does any more, it is not missed.
+            let _ = outbox.try_send(notice);
         }
         let until = driver.carrier.now() + TICK;
         driver.step(Some(until));

@@ -1,10 +1,10 @@
 //! Summing updates at idle hosts while the server's link is busy.
 
 use laxity_interface::{Bytes, Span, Time};
-use laxity_topology::{NodeId, Path, RouteError};
+use laxity_topology::{LinkId, NodeId, Path, RouteError};
 
 use super::{Update, UpdateReason, order, order::mean};
-use crate::{error::PlanError, network::Network};
+use crate::{error::PlanError, network::Network, steps::Steps};
 
 /// Updates that reach the server together.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +37,11 @@ impl Aggregation {
         mean(self.commits.iter().map(|ends| ends.since(now)))
     }
 
+    /// The times from `now` until all commits, added up, in picoseconds.
+    fn sum(&self, now: Time) -> u128 {
+        self.commits.iter().map(|ends| u128::from(ends.since(now).as_ps())).sum()
+    }
+
     /// When the last update is committed.
     pub fn last(&self) -> Option<Time> {
         self.commits.iter().max().copied()
@@ -46,7 +51,6 @@ impl Aggregation {
 /// What is asked.
 struct Question<'a, R> {
     now: Time,
-    network: &'a Network,
     updates: &'a [Update],
     server: NodeId,
     route: R,
@@ -71,14 +75,19 @@ pub fn aggregate(
     route: impl Fn(NodeId, NodeId) -> Result<Path, RouteError>,
 ) -> Result<Aggregation, PlanError> {
     let order = order(now, network, updates, 0)?.updates.iter().map(|one| one.update).collect();
-    let question = Question { now, network, updates, server, route, order };
+    let question = Question { now, updates, server, route, order };
+    let mut trial = Trial { left: network.clone(), before: Vec::new() };
     let mut best: Option<((Time, Span), Aggregation)> = None;
     for count in 0..=hosts.len() {
         for first in (1..=updates.len()).rev() {
             if (first == updates.len()) != (count == 0) {
                 continue; // Without sums all are direct, and the other way round.
             }
-            let found = split(&question, first, &hosts[..count])?;
+            // The best so far is an end to patience: commits only become later.
+            let least = best.as_ref().filter(|_| !last).map(|(_, found)| found.sum(now));
+            let found = split(&question, &mut trial, first, &hosts[..count], least)?;
+            trial.undo(0);
+            let Some(found) = found else { continue };
             let key = (found.last().unwrap_or(now), found.mean_commit(now));
             let key = if last { key } else { (Time::ZERO, key.1) };
             if best.as_ref().is_none_or(|(least, _)| key < *least) {
@@ -90,60 +99,67 @@ pub fn aggregate(
     Ok(best.map_or_else(none, |(_, found)| found))
 }
 
-/// One split: `first` updates direct, the others summed at these hosts as far as they fit.
+/// One split: `first` updates direct, the others summed at these hosts as far as they fit. Nothing, if the
+/// sum of the times until commits is more than `least`.
 fn split<R: Fn(NodeId, NodeId) -> Result<Path, RouteError>>(
     question: &Question<'_, R>,
+    trial: &mut Trial,
     first: usize,
     hosts: &[NodeId],
-) -> Result<Aggregation, PlanError> {
-    let Question { now, network, updates, server, route, order } = question;
-    let mut left = (*network).clone();
+    least: Option<u128>,
+) -> Result<Option<Aggregation>, PlanError> {
+    let Question { now, updates, server, route, order } = question;
     let mut commits = vec![*now; updates.len()];
     let mut reasons = vec![UpdateReason::Direct { ends: *now }; updates.len()];
     let mut groups = Vec::new();
-    let mut direct = |left: &mut Network, members: &[usize]| {
+    let mut spent = 0;
+    let mut direct = |trial: &mut Trial, members: &[usize]| {
         let mut ends = *now;
         for at in members {
             let update = &updates[*at];
             let from = update.available.max(*now);
-            let end = transfer(left, &update.path, from, update.size)
+            let end = trial
+                .transfer(&update.path, from, update.size, Time::MAX)
                 .ok_or(PlanError::Stuck { update: *at, after: from })?;
             (commits[*at], reasons[*at]) = (end, UpdateReason::Direct { ends: end });
             ends = ends.max(end);
+            spent += u128::from(end.since(*now).as_ps());
+            if least.is_some_and(|least| spent > least) {
+                return Ok(None);
+            }
         }
-        Ok::<_, PlanError>(ends)
+        Ok::<_, PlanError>(Some(ends))
     };
-    let mut free = direct(&mut left, &order[..first])?;
+    let Some(mut free) = direct(trial, &order[..first])? else { return Ok(None) };
     groups.push(Group { at: None, updates: order[..first].to_vec(), ready: free, ends: free });
 
     let mut rest = order[first..].to_vec();
     let mut sums = Vec::new();
     for host in hosts {
         let (mut members, mut ready, mut size) = (Vec::new(), *now, Bytes::ZERO);
-        let mut network = left.clone();
+        let mark = trial.before.len();
         for at in &rest {
             let update = &updates[*at];
             let from = update.available.max(*now);
             let end = if update.worker == *host {
-                Some(from) // It has its own update already.
+                Some(from).filter(|end| *end <= free) // It has its own update already.
             } else {
-                let path = route(update.worker, *host)?;
-                let mut tried = network.clone();
-                let end = transfer(&mut tried, &path, from, update.size);
-                network = if end.is_some_and(|end| end <= free) { tried } else { network };
-                end
+                trial.transfer(&route(update.worker, *host)?, from, update.size, free)
             };
-            let Some(end) = end.filter(|end| *end <= free) else { break };
+            let Some(end) = end else { break };
             (ready, size) = (ready.max(end), size.max(update.size));
             members.push(*at);
         }
         // One alone is not a sum.
         if members.len() < 2 {
+            trial.undo(mark);
             continue;
         }
         let path = route(*host, *server)?;
-        let Some(ends) = transfer(&mut network, &path, ready, size) else { continue };
-        left = network;
+        let Some(ends) = trial.transfer(&path, ready, size, Time::MAX) else {
+            trial.undo(mark);
+            continue;
+        };
         rest.drain(..members.len());
         for at in &members {
             sums.push((*at, ends, UpdateReason::Summed { at: *host, ready, free }));
@@ -152,19 +168,37 @@ fn split<R: Fn(NodeId, NodeId) -> Result<Path, RouteError>>(
         groups.push(Group { at: Some(*host), updates: members, ready, ends });
     }
     if !rest.is_empty() {
-        let ends = direct(&mut left, &rest)?;
+        let Some(ends) = direct(trial, &rest)? else { return Ok(None) };
         groups.push(Group { at: None, updates: rest, ready: ends, ends });
     }
     for (at, ends, reason) in sums {
         (commits[at], reasons[at]) = (ends, reason);
     }
-    Ok(Aggregation { groups, commits, reasons })
+    Ok(Some(Aggregation { groups, commits, reasons }))
 }
 
-/// Sends over all that a path has left; says when it has arrived, and takes the bandwidth away.
-fn transfer(left: &mut Network, path: &Path, from: Time, size: Bytes) -> Option<Time> {
-    let residual = left.residual(path);
-    let ends = residual.t_end(from, size)?;
-    left.reserve_path(path, &residual.used(from, ends));
-    Some(ends)
+/// A network in which transfers are tried: what they take can be given back.
+struct Trial {
+    left: Network,
+    /// Links as they were before each reservation, oldest first.
+    before: Vec<(LinkId, Steps)>,
+}
+
+impl Trial {
+    /// Sends over all that a path has left; says when it has arrived, and takes the bandwidth away.
+    /// Takes nothing where it would arrive later than `latest`.
+    fn transfer(&mut self, path: &Path, from: Time, size: Bytes, latest: Time) -> Option<Time> {
+        let ends = self.left.t_end(path, from, size).filter(|ends| *ends <= latest)?;
+        let used = self.left.residual(path).used(from, ends);
+        self.before.extend(path.iter().map(|link| (*link, self.left.link(*link).clone())));
+        self.left.reserve_path(path, &used);
+        Some(ends)
+    }
+
+    /// Gives back what was taken since there were so many reservations.
+    fn undo(&mut self, mark: usize) {
+        for (link, steps) in self.before.drain(mark..).rev() {
+            self.left.set(link, steps);
+        }
+    }
 }

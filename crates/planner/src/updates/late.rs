@@ -32,7 +32,7 @@ pub fn drop_late(
     super::check(network, updates)?;
     let alone = |update: &Update| {
         let from = update.available.max(now);
-        let ends = network.residual(&update.path).t_end(from, update.size);
+        let ends = network.t_end(&update.path, from, update.size);
         ends.map_or(Span::MAX, |ends| ends.since(from))
     };
     let times: Vec<_> = updates.iter().map(alone).collect();

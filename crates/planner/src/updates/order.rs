@@ -1,6 +1,8 @@
 //! The order in which updates are sent: the one that arrives first goes first.
 
-use laxity_interface::{Span, Time};
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use laxity_interface::{Bytes, Span, Time};
 
 use super::{Update, UpdateReason, check};
 use crate::{error::PlanError, network::Network};
@@ -63,29 +65,28 @@ pub fn order(
 ) -> Result<Ordering, PlanError> {
     check(network, updates)?;
     let mut left = network.clone();
-    let mut waiting: Vec<_> = (0..updates.len()).collect();
+    // By the last known t_end. It never shrinks, so whoever comes first and is up to date is the first.
+    let unknown = updates.iter().enumerate();
+    let unknown = unknown.map(|(at, update)| Reverse(((Time::ZERO, update.version, at), None)));
+    let mut waiting: BinaryHeap<_> = unknown.collect();
     let mut ordered = Vec::with_capacity(updates.len());
-    while !waiting.is_empty() {
-        let mut best: Option<((Time, u64, usize), usize)> = None;
-        for (place, at) in waiting.iter().enumerate() {
-            let update = &updates[*at];
-            let from = update.available.max(now);
-            let ends = left.residual(&update.path).t_end(from, update.size);
+    while let Some(Reverse(((known, of, at), found_at))) = waiting.pop() {
+        if found_at != Some(ordered.len()) {
+            let update = &updates[at];
+            let ends = left.t_end(&update.path, update.available.max(now), update.size);
             // Of equals the oldest goes first: its delay is the largest already.
-            if let Some(key) = ends.map(|ends| (ends, update.version, *at))
-                && best.is_none_or(|(first, _)| key < first)
-            {
-                best = Some((key, place));
-            }
+            let key = (ends.unwrap_or(Time::MAX), of, at);
+            waiting.push(Reverse((key, Some(ordered.len()))));
+            continue;
         }
-        let Some(((ends, _, at), place)) = best else {
-            return Err(PlanError::Stuck { update: waiting[0], after: now });
-        };
-        waiting.swap_remove(place);
+        if known == Time::MAX {
+            return Err(PlanError::Stuck { update: at, after: now });
+        }
+        let ends = known;
         let update = &updates[at];
         let from = update.available.max(now);
         let residual = left.residual(&update.path);
-        let starts = residual.t_end(from, laxity_interface::Bytes::new(1)).unwrap_or(from);
+        let starts = left.t_end(&update.path, from, Bytes::new(1)).unwrap_or(from);
         left.reserve_path(&update.path, &residual.used(from, ends));
         // Commits happen in the order of arrival, which is this order: t_end never shrinks.
         let delay = (version + ordered.len() as u64).saturating_sub(update.version);

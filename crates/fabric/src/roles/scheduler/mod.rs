@@ -59,8 +59,8 @@ impl Default for SchedulerOptions {
             batch: 64,
             patience: 10.0,
             aggregate: true,
-            most_together: 32,
-            most_helpers: 3,
+            most_together: 16,
+            most_helpers: 2,
             grace: Span::from_ms(200),
             beat: Span::from_ms(500),
             history: 65_536,
@@ -81,7 +81,7 @@ pub struct Scheduler {
     servers: BTreeMap<Rank, ServerFacts>,
     workers: BTreeSet<Rank>,
     aggregators: BTreeSet<Rank>,
-    waiting: Vec<Waiting>,
+    waiting: BTreeMap<UpdateId, Waiting>,
     booked: Vec<Booking>,
     history: History,
     rounds: u64,
@@ -101,7 +101,7 @@ impl Scheduler {
             servers: BTreeMap::new(),
             workers: BTreeSet::new(),
             aggregators: BTreeSet::new(),
-            waiting: Vec::new(),
+            waiting: BTreeMap::new(),
             booked: Vec::new(),
             history: History::new(options.history),
             rounds: 0,
@@ -137,8 +137,7 @@ impl Scheduler {
             self.tell(now, announce.server, entry);
             return;
         }
-        self.waiting.retain(|one| one.announce.update != announce.update);
-        self.waiting.push(Waiting { announce, since: now });
+        self.waiting.insert(announce.update, Waiting { announce });
         let due = self.next_round.get_or_insert(now + self.options.interval);
         if self.waiting.len() >= self.options.batch {
             *due = now;
@@ -159,7 +158,7 @@ impl Scheduler {
         self.next_round = None;
         let grace = self.options.grace;
         self.booked.retain(|booking| booking.ends + grace * 2 > now);
-        let waiting = std::mem::take(&mut self.waiting);
+        let waiting: Vec<_> = std::mem::take(&mut self.waiting).into_values().collect();
         if waiting.is_empty() {
             return;
         }
@@ -230,7 +229,7 @@ impl Scheduler {
         let Version { epoch, commits } = word.version;
         self.servers.insert(from, ServerFacts { commits, epoch, ..facts });
         self.booked.retain(|booking| booking.server != word.of);
-        for one in self.waiting.iter_mut().filter(|one| one.announce.server == word.of) {
+        for one in self.waiting.values_mut().filter(|one| one.announce.server == word.of) {
             one.announce.server = from;
         }
     }
@@ -274,7 +273,7 @@ impl Role for Scheduler {
         self.post.forget(peer);
         self.workers.remove(&peer);
         self.aggregators.remove(&peer);
-        self.waiting.retain(|one| one.announce.update.worker != peer);
+        self.waiting.retain(|update, _| update.worker != peer);
         self.booked.retain(|one| one.update.worker != peer && one.at != Some(peer));
     }
 

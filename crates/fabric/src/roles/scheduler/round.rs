@@ -46,7 +46,6 @@ pub(super) struct Booking {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Waiting {
     pub(super) announce: Announce,
-    pub(super) since: Time,
 }
 
 /// What the round sees.
