@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use laxity_fabric::rendezvous::Transport;
+use laxity_fabric::{Algorithm, rendezvous::Transport};
 use laxity_interface::{Bytes, Fraction, Rate, Span};
 
 /// Train a small model over TCP and over Laxity, and see what the network does to it.
@@ -27,6 +27,9 @@ pub(crate) struct TrainArgs {
     /// The part of every gradient that must arrive (TCP always delivers all of it)
     #[arg(long, default_value = "0.98")]
     pub(super) min_delivery: Fraction,
+    /// By which steps gradients are reduced over TCP; over Laxity whatever may lose is a transpose
+    #[arg(long, value_enum, default_value = "ring")]
+    pub(super) tcp_algorithm: Steps,
     /// Epochs; default: what suits the model
     #[arg(long)]
     pub(super) epochs: Option<usize>,
@@ -72,6 +75,27 @@ pub(crate) struct TrainArgs {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
+}
+
+/// How an all-reduce goes; docs/fabric.md has bytes and steps of each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum Steps {
+    /// Parts go round, as in gloo and NCCL
+    Ring,
+    /// Pairs exchange half, a quarter, … and back
+    HalvingDoubling,
+    /// Everybody sends each shard straight to its owner
+    Transpose,
+}
+
+impl Steps {
+    pub(super) fn algorithm(self) -> Algorithm {
+        match self {
+            Self::Ring => Algorithm::Ring,
+            Self::HalvingDoubling => Algorithm::HalvingDoubling,
+            Self::Transpose => Algorithm::Transpose,
+        }
+    }
 }
 
 /// What carries gradients.

@@ -46,7 +46,10 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
     let steps = steps_per_epoch * epochs;
     let options = match transport {
         Transport::Laxity => Options::at_least(args.min_delivery),
-        Transport::Tcp => Options::default(),
+        // A transpose would meet incast, which TCP takes badly: no weak baseline.
+        Transport::Tcp => {
+            Options { algorithm: args.tcp_algorithm.algorithm(), ..Options::default() }
+        }
     };
     let mut sgd = Sgd::new(setup.policy, parameters.len(), setup.momentum, setup.decay);
     let mut telling = |word: &Word| {
