@@ -25,7 +25,7 @@ pub struct Config {
     /// First rate of the papers' controllers ([`ControllerKind::Slack`],
     /// [`ControllerKind::FixedTlr`]). Default: the initial packets per round trip.
     pub slack_start: Option<Rate>,
-    /// An epoch is a round trip, but not shorter than this. Default 20 µs.
+    /// An epoch is a round trip, but not shorter than this. Default 5 µs.
     pub min_epoch: Span,
     /// Round trip assumed before one was measured. Default 50 ms: it only paces handshake repeats.
     pub initial_rtt: Span,

@@ -1,9 +1,9 @@
 //! Products of matrices.
 
-/// Columns that are computed at once: two registers of four floats.
+/// Columns that are computed at once: two registers of four floats, one of eight with AVX.
 const COLUMNS: usize = 8;
 /// Rows that are computed at once: as many as there are registers for.
-const ROWS: usize = 4;
+const ROWS: usize = if cfg!(target_feature = "avx") { 8 } else { 4 };
 
 /// The left side of a product, by rows or by columns.
 #[derive(Clone, Copy)]
