@@ -119,6 +119,7 @@ impl Connection {
     fn handle_probe(&mut self, now: Time, job: JobId, round: u64, shared: &mut Shared) -> Taken {
         // Stragglers get an eighth of a round trip.
         let grace = (self.rtt.smoothed() / 8).min(Span::from_ms(5));
+        let forget_at = self.keeps_last_words(now, shared);
         let Some(found) = self.recvs.get_mut(&job) else {
             let known = self.known(job);
             // Who still asks has not heard our last word, and we have no other.
@@ -128,7 +129,7 @@ impl Connection {
             return known;
         };
         if found.ended.is_some() {
-            found.forget_at = Some(now + shared.config.dead_after);
+            found.forget_at = Some(forget_at);
             return Taken::Yes;
         }
         found.probed(now, round, grace);

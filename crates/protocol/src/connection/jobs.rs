@@ -13,6 +13,9 @@ use crate::{
     send::{Room, SendJob, SendRequest, SendRequestError},
 };
 
+/// A last word is said this often before a peer that does not confirm it is left alone.
+const LAST_WORDS: u64 = 8;
+
 impl Connection {
     /// Starts a job.
     pub(crate) fn send(
@@ -186,12 +189,13 @@ impl Connection {
 
     fn end_recv(&mut self, now: Time, job: JobId, ended: Ended, shared: &mut Shared) {
         let loss_rate = self.gaps.0 as f64 / self.gaps.1.max(1) as f64;
+        let forget_at = self.keeps_last_words(now, shared);
         let Some(found) = self.recvs.get_mut(&job) else { return };
         let spaces = found.space_count();
         found.ended = Some(ended);
         // Each numbering has at least one part of the last word; longer ones add theirs when written.
         found.parts = (0..spaces).map(|space| ((space, 0), false)).collect();
-        found.forget_at = Some(now + shared.config.dead_after);
+        found.forget_at = Some(forget_at);
         shared.unclaimed -= std::mem::take(&mut found.charged);
         let report = found.report(now, ended, loss_rate);
         shared.stats.jobs_received += 1;
@@ -201,6 +205,13 @@ impl Connection {
         }
         self.holding.remove(&job);
         self.count_sender(shared);
+    }
+
+    /// Until when the last word of a job is kept for a peer that does not confirm it: time enough to say
+    /// it several times, also where full queues make round trips longer than the wait for the dead.
+    pub(super) fn keeps_last_words(&self, now: Time, shared: &Shared) -> Time {
+        let repeated = self.rtt.probe_timeout(self.ack_allowance(shared)) * LAST_WORDS;
+        now + repeated.max(shared.config.dead_after)
     }
 
     /// Lets go of a received job; late frames of it are known to be late.
