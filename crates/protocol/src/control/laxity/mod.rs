@@ -300,14 +300,15 @@ impl Controller for Laxity {
         let in_flight = std::mem::take(&mut self.most_in_flight);
         self.share.on_epoch(queued, self.limited(in_flight));
         let known = epoch.acked + epoch.lost;
-        if self.path_loss.regrets(epoch.lost, known) && self.senders == 1 {
+        let mistaken = self.path_loss.regrets(epoch.lost, known) || self.path_loss.explains();
+        if mistaken && self.senders == 1 {
             self.share.undo();
             if std::mem::take(&mut self.interrupted) {
                 (self.phase, self.plateau) = (Phase::Startup, (self.bandwidth(), 0));
             }
         }
         if self.path_loss.exceeded(epoch.lost, known) && self.queue.overflows(&trips, epoch.lost) {
-            if self.path_loss.on_cut(epoch.lost as f64 / known as f64) {
+            if self.path_loss.on_cut(epoch.lost, known) {
                 self.share.remember();
                 self.interrupted = false;
             }
