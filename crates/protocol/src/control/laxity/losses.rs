@@ -21,7 +21,7 @@ const PERSISTS: f64 = 0.5;
 pub(super) struct PathLoss {
     rate: f64,
     watch: Option<Watch>,
-    /// The worst epoch of the latest series of cuts: packets lost, of how many.
+    /// The worst epoch that caused any of the cuts that stand: packets lost, of how many.
     cause: Option<(u64, u64)>,
 }
 
@@ -69,13 +69,13 @@ impl PathLoss {
         let first = self.watch.is_none();
         let cause = lost as f64 / packets as f64;
         self.watch.get_or_insert(Watch { settled: false, packets: 0, lost: 0, cause });
-        if first || self.cause.is_none_or(|(most, _)| lost > most) {
+        if self.cause.is_none_or(|(most, _)| lost > most) {
             self.cause = Some((lost, packets));
         }
         first
     }
 
-    /// Whether what is known by now about the path explains the latest series of cuts; says so once.
+    /// Whether what is known by now about the path explains all cuts that stand; says so once.
     pub(super) fn explains(&mut self) -> bool {
         let explained = self.rate < EXPLAINING
             && self.cause.is_some_and(|(lost, of)| lost as f64 <= self.usual(of, 2.0));
@@ -100,7 +100,6 @@ impl PathLoss {
         let regrets = seen >= watch.cause * PERSISTS && seen < BELIEVABLE;
         if regrets {
             self.rate = self.rate.max(seen);
-            self.cause = None;
         }
         self.watch = None;
         regrets

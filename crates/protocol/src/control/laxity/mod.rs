@@ -41,6 +41,8 @@ const MEMORY: u64 = 10;
 const NOISE: f64 = 0.02;
 /// So much loss is taken for congestion without further evidence.
 const COLLAPSE: f64 = 0.5;
+/// Who doubles its rate and overflows a queue loses at least one packet of this many, and more than one.
+const OVERSHOOT: u64 = 16;
 /// Acknowledgements come late and in bunches: so much more may be on the way, unless hosts are quick and
 /// the path is short.
 const SLOP: Span = Span::from_us(300);
@@ -300,14 +302,22 @@ impl Controller for Laxity {
         let in_flight = std::mem::take(&mut self.most_in_flight);
         self.share.on_epoch(queued, self.limited(in_flight));
         let known = epoch.acked + epoch.lost;
-        let mistaken = self.path_loss.regrets(epoch.lost, known) || self.path_loss.explains();
-        if mistaken && self.senders == 1 {
-            self.share.undo();
+        let (regrets, explains) =
+            (self.path_loss.regrets(epoch.lost, known), self.path_loss.explains());
+        if (regrets || explains) && self.senders == 1 {
+            if explains {
+                self.share.clear();
+            } else {
+                self.share.undo();
+            }
             if std::mem::take(&mut self.interrupted) {
                 (self.phase, self.plateau) = (Phase::Startup, (self.bandwidth(), 0));
             }
         }
-        if self.path_loss.exceeded(epoch.lost, known) && self.queue.overflows(&trips, epoch.lost) {
+        let overshot = epoch.lost > 1 && epoch.lost * OVERSHOOT > known;
+        let suspicious = self.path_loss.exceeded(epoch.lost, known)
+            && (overshot || self.phase != Phase::Startup);
+        if suspicious && self.queue.overflows(&trips, epoch.lost) {
             if self.path_loss.on_cut(epoch.lost, known) {
                 self.share.remember();
                 self.interrupted = false;

@@ -66,6 +66,11 @@ impl Share {
         self.cut = self.saved;
     }
 
+    /// Nothing was ever lost to congestion.
+    pub(super) fn clear(&mut self) {
+        (self.cut, self.saved) = (None, None);
+    }
+
     /// Packets arrived while the cap was what held more back.
     pub(super) fn on_ack(&mut self, now: Time, packets: u64, rtt: Span) {
         let Some(cut) = &mut self.cut else { return };
