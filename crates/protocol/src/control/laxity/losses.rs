@@ -8,8 +8,9 @@
 
 /// More than this is never believed to be the path's own while there is a queue.
 const BELIEVABLE: f64 = 0.05;
-/// Up to this rate, the path's losses explain earlier cuts: much more loss hides what queues lose.
-const EXPLAINING: f64 = 0.02;
+/// Between these rates, the path's losses explain earlier cuts: a queue that others fill and empty looks
+/// like a path that loses a little by itself, and much more loss hides what queues lose.
+const EXPLAINING: std::ops::Range<f64> = 0.005..0.02;
 /// After a cut so many packets are looked at that this many losses would be among them if nothing had
 /// changed.
 const EXPECTED: f64 = 6.0;
@@ -77,7 +78,7 @@ impl PathLoss {
 
     /// Whether what is known by now about the path explains all cuts that stand; says so once.
     pub(super) fn explains(&mut self) -> bool {
-        let explained = self.rate < EXPLAINING
+        let explained = EXPLAINING.contains(&self.rate)
             && self.cause.is_some_and(|(lost, of)| lost as f64 <= self.usual(of, 2.0));
         if explained {
             (self.watch, self.cause) = (None, None);

@@ -41,8 +41,9 @@ const MEMORY: u64 = 10;
 const NOISE: f64 = 0.02;
 /// So much loss is taken for congestion without further evidence.
 const COLLAPSE: f64 = 0.5;
-/// Who doubles its rate and overflows a queue loses at least one packet of this many, and more than one.
-const OVERSHOOT: u64 = 16;
+/// Who doubles its rate and overflows a queue loses at least so many packets, and one of so many. Fewer
+/// may be chance.
+const OVERSHOOT: (u64, u64) = (4, 16);
 /// Acknowledgements come late and in bunches: so much more may be on the way, unless hosts are quick and
 /// the path is short.
 const SLOP: Span = Span::from_us(300);
@@ -314,7 +315,7 @@ impl Controller for Laxity {
                 (self.phase, self.plateau) = (Phase::Startup, (self.bandwidth(), 0));
             }
         }
-        let overshot = epoch.lost > 1 && epoch.lost * OVERSHOOT > known;
+        let overshot = epoch.lost >= OVERSHOOT.0 && epoch.lost * OVERSHOOT.1 > known;
         let suspicious = self.path_loss.exceeded(epoch.lost, known)
             && (overshot || self.phase != Phase::Startup);
         if suspicious && self.queue.overflows(&trips, epoch.lost) {
