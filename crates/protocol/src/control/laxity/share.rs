@@ -15,6 +15,8 @@ const C: f64 = 0.4;
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// Epochs without a queue after which nobody else can be there: the cap then opens quickly.
 const ALONE: u32 = 16;
+/// One with a queue, which may be our own or a busy host, takes away so many of them.
+const DOUBT: u32 = 4;
 /// By so much per such epoch.
 const OPENING: f64 = 1.25;
 
@@ -23,7 +25,7 @@ const OPENING: f64 = 1.25;
 pub(super) struct Share {
     cut: Option<Cut>,
     saved: Option<Cut>,
-    /// Epochs in a row in which no queue was seen.
+    /// Epochs in which no queue was seen, less [`DOUBT`] for each with one.
     calm: u32,
 }
 
@@ -85,9 +87,11 @@ impl Share {
 
     /// An epoch is over; `limited`: the cap held something back.
     pub(super) fn on_epoch(&mut self, queued: bool, limited: bool) {
-        self.calm = if queued { 0 } else { self.calm + 1 };
+        self.calm =
+            if queued { self.calm.saturating_sub(DOUBT) } else { (self.calm + 1).min(2 * ALONE) };
         if let Some(cut) = &mut self.cut
             && self.calm > ALONE
+            && !queued
             && limited
         {
             cut.cap *= OPENING;
