@@ -38,8 +38,8 @@ pub(super) struct Size {
 }
 
 impl Size {
-    const FULL: Self = Self { racks: 8, smaller: 1, iterations: 10, warm_us: 3_000, seeds: 3 };
-    const QUICK: Self = Self { iterations: 2, warm_us: 1_000, seeds: 1, ..Self::FULL };
+    const FULL: Self = Self { racks: 8, smaller: 1, iterations: 10, warm_us: 5_000, seeds: 3 };
+    const QUICK: Self = Self { iterations: 2, warm_us: 3_000, seeds: 1, ..Self::FULL };
 
     pub(super) fn of(options: &Options) -> Self {
         options.pick(Self::QUICK, Self::FULL)
