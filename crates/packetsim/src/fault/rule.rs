@@ -155,12 +155,8 @@ mod tests {
     #[test]
     fn a_fault_may_be_about_some_packets_only() {
         let at = |us| Time::ZERO + Span::from_us(us);
-        let only = Only {
-            stack: Some(1),
-            larger_than: Some(64),
-            from: Some(at(10)),
-            until: Some(at(20)),
-        };
+        let only =
+            Only { stack: Some(1), larger_than: Some(64), from: Some(at(10)), until: Some(at(20)) };
         let nth = Trouble::Nth { positions: vec![0] };
         let mut rules = Rules::default();
         rules.add(&Fault::everywhere(nth).only(only), 1, 0, 0);

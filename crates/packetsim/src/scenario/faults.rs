@@ -156,7 +156,9 @@ fn named(net: &Topology, name: &str) -> Result<Vec<LinkId>, String> {
         (Some(ends), _) => (ends, false),
         (None, Some(ends)) => (ends, true),
         (None, None) => {
-            return Err(format!("`{name}` is no link: write `h0->leaf0`, or `h0--leaf0` for both ways"));
+            return Err(format!(
+                "`{name}` is no link: write `h0->leaf0`, or `h0--leaf0` for both ways"
+            ));
         }
     };
     let node = |name: &str| {
@@ -193,12 +195,7 @@ impl CheckFaults<'_> {
         all.iter().enumerate().map(|(at, raw)| self.fault(at, several, raw)).collect()
     }
 
-    fn fault(
-        &mut self,
-        at: usize,
-        several: bool,
-        raw: &At<RawFault>,
-    ) -> Result<Fault, FileError> {
+    fn fault(&mut self, at: usize, several: bool, raw: &At<RawFault>) -> Result<Fault, FileError> {
         let (text, net, whole, raw) = (self.text, self.net, raw.span(), raw.get_ref());
         let path = |field: &str| format!("faults[{at}].{field}");
         let wrong = |place: Option<Range<usize>>, field: &str, reason: String| {
@@ -214,7 +211,8 @@ impl CheckFaults<'_> {
         }
         // Every field is picked for every point, in this order: it numbers the points.
         let mut pick = |field: &str, sweep: &Field<Fraction>| {
-            let called = if several { format!("fault-{at}-{field}") } else { format!("fault-{field}") };
+            let called =
+                if several { format!("fault-{at}-{field}") } else { format!("fault-{field}") };
             sweep.as_ref().map(|sweep| self.picker.pick(&called, sweep.get_ref()))
         };
         let (probability, begin, end) = (
@@ -226,7 +224,11 @@ impl CheckFaults<'_> {
         let extra = raw.extra.as_ref().map(|sweep| self.picker.pick(&called, sweep.get_ref()));
         let missing = |field: &'static str, like: &str| {
             let kind = raw.kind.name();
-            wrong(None, field, format!("it is missing, and a fault of kind `{kind}` needs it: {like}"))
+            wrong(
+                None,
+                field,
+                format!("it is missing, and a fault of kind `{kind}` needs it: {like}"),
+            )
         };
         let part = |value: Option<Fraction>, field: &'static str| {
             value.ok_or_else(|| missing(field, &format!("write `{field} = 0.01`")))
@@ -242,10 +244,13 @@ impl CheckFaults<'_> {
         }
         let what = match raw.kind {
             Kind::Loss => Trouble::Loss { probability: part(probability, "probability")? },
-            Kind::Bursts => Trouble::Bursts { begin: part(begin, "begin")?, end: part(end, "end")? },
+            Kind::Bursts => {
+                Trouble::Bursts { begin: part(begin, "begin")?, end: part(end, "end")? }
+            }
             Kind::Nth => {
                 let given = raw.positions.as_ref().filter(|list| !list.get_ref().is_empty());
-                let positions = given.ok_or_else(|| missing("positions", "write `positions = [0, 3]`"))?;
+                let positions =
+                    given.ok_or_else(|| missing("positions", "write `positions = [0, 3]`"))?;
                 Trouble::Nth { positions: positions.get_ref().clone() }
             }
             Kind::Late => Trouble::Late {
@@ -268,8 +273,10 @@ impl CheckFaults<'_> {
                 let scheme = named.get_ref().0;
                 if !self.anywhere.contains(&scheme) {
                     let known: Vec<_> = self.anywhere.iter().map(Scheme::to_string).collect();
-                    let reason =
-                        format!("no workload is carried by `{scheme}`; there are {}", known.join(", "));
+                    let reason = format!(
+                        "no workload is carried by `{scheme}`; there are {}",
+                        known.join(", ")
+                    );
                     return Err(wrong(Some(named.span()), "scheme", reason));
                 }
                 // At a point without that scheme it is about nobody.
@@ -280,7 +287,11 @@ impl CheckFaults<'_> {
         let larger_than = raw.larger_than.as_ref().map(|bytes| {
             let least = bytes.get_ref().get();
             u32::try_from(least).map_err(|_| {
-                wrong(Some(bytes.span()), "larger-than", format!("{least}B: packets have up to 1518B"))
+                wrong(
+                    Some(bytes.span()),
+                    "larger-than",
+                    format!("{least}B: packets have up to 1518B"),
+                )
             })
         });
         let only = match raw.kind {
@@ -330,7 +341,8 @@ pub(super) fn in_words(fault: &Fault, net: &Topology, schemes: &[Scheme]) -> Str
             format!("{} of packets are {extra} late", percent(*probability))
         }
         Trouble::Down { from, until, detect } => {
-            let until = until.map_or_else(|| "for ever".to_owned(), |t| format!("until {}", words(t)));
+            let until =
+                until.map_or_else(|| "for ever".to_owned(), |t| format!("until {}", words(t)));
             format!("down from {} {until}; routes notice {detect} later", words(*from))
         }
     };
@@ -344,7 +356,9 @@ pub(super) fn in_words(fault: &Fault, net: &Topology, schemes: &[Scheme]) -> Str
     };
     let only = &fault.only;
     if let Some(stack) = only.stack {
-        let name = schemes.get(usize::from(stack)).map_or_else(|| "nobody here".to_owned(), Scheme::to_string);
+        let name = schemes
+            .get(usize::from(stack))
+            .map_or_else(|| "nobody here".to_owned(), Scheme::to_string);
         text += &format!("; packets of {name} only");
     }
     if let Some(bytes) = only.larger_than {

@@ -7,7 +7,8 @@ use laxity_topology::Topology;
 
 use super::{amount::Amount, faults, source::Workload};
 use crate::{
-    Fault, Limits, Observer, Outcome, PortSetup, Routing, SeriesSetup, Setup, SetupError, Simulation,
+    Fault, Limits, Observer, Outcome, PortSetup, Routing, SeriesSetup, Setup, SetupError,
+    Simulation,
     measure::{self, Ideal, Measured},
     scheme::{PortBase, Scheme, World},
     workload::{Combined, Started},

@@ -2,8 +2,8 @@
 
 use laxity_interface::{Bytes, Fraction, Rate, Span, Time};
 use laxity_packetsim::{
-    Fault, Flow, HostId, Limits, Messages, Outcome, PortBase, Schedule, Scheme, Setup,
-    Simulation, Trouble, World, ideal_time, packet_sizes,
+    Fault, Flow, HostId, Limits, Messages, Outcome, PortBase, Schedule, Scheme, Setup, Simulation,
+    Trouble, World, ideal_time, packet_sizes,
 };
 use laxity_topology::Topology;
 

@@ -136,9 +136,7 @@ impl MessagePool {
             (
                 MessageOrder::FewestRemaining | MessageOrder::FewestRemainingOfAll,
                 LaneKind::Slack,
-            ) => {
-                (u64::from(message.left) * self.piece_bytes.min(message.size.max(1)), number)
-            }
+            ) => (u64::from(message.left) * self.piece_bytes.min(message.size.max(1)), number),
             _ => (0, number),
         }
     }

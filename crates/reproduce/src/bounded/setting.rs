@@ -39,7 +39,7 @@ pub(super) struct Size {
 
 impl Size {
     const FULL: Self = Self { racks: 8, smaller: 1, iterations: 10, warm_us: 5_000, seeds: 3 };
-    const QUICK: Self = Self { iterations: 2, warm_us: 3_000, seeds: 1, ..Self::FULL };
+    const QUICK: Self = Self { iterations: 2, warm_us: 1_000, seeds: 1, ..Self::FULL };
 
     pub(super) fn of(options: &Options) -> Self {
         options.pick(Self::QUICK, Self::FULL)
@@ -220,7 +220,8 @@ pub(super) fn open(findings: &mut Findings, size: &Size) {
         size.iterations, size.seeds
     ));
     if size.iterations < Size::FULL.iterations {
-        findings.chose("Quick: the paper's network and whole models, but few iterations of one seed.");
+        findings
+            .chose("Quick: the paper's network and whole models, but few iterations of one seed.");
     }
 }
 

@@ -29,8 +29,7 @@ pub(super) const SENDERS: u16 = 4;
 const DRAWS: usize = 10_000;
 
 /// Which of two readings of the paper these experiments follow.
-pub(super) const READING: &str =
-    "Two statements of the paper do not fit one protocol here. Where lost messages are sent again in the order of all (§4.3, as \
+pub(super) const READING: &str = "Two statements of the paper do not fit one protocol here. Where lost messages are sent again in the order of all (§4.3, as \
      in the other experiments), the target of equation 1 rises as a job goes on and its queue goes from 4 to 7. Figure 12 has it \
      fall: for that, lost messages have to stay lost while the slack covers them. This experiment does the latter.";
 

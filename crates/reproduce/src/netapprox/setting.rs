@@ -79,7 +79,8 @@ pub(super) fn open(findings: &mut Findings, options: &Options) {
     let seeds = options.pick(QUICK_SEEDS, SEEDS);
     findings.chose(format!("{seeds} seeds; times are of all flows of all of them."));
     if options.quick {
-        findings.chose("Quick: k = 4 with 3 hosts under an edge switch, 24 hosts, and shorter jobs.");
+        findings
+            .chose("Quick: k = 4 with 3 hosts under an edge switch, 24 hosts, and shorter jobs.");
     }
     findings.chose(
         "The paper gives its switches \"a total buffer space of 1.5 MB\". Ports cannot share one here: each has 1.5 MB, which \

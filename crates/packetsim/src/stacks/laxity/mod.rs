@@ -18,8 +18,8 @@ use std::{
 
 use laxity_interface::{Finish, Layout, Time};
 use laxity_protocol::{
-    Batch, BodyRef, DeliveryReport, Endpoint, Event, Memory, MessageOrder, Missing, Part, PeerId, Presumed,
-    RecvId, SendId, SendRequest, SendRequestError,
+    Batch, BodyRef, DeliveryReport, Endpoint, Event, Memory, MessageOrder, Missing, Part, PeerId,
+    Presumed, RecvId, SendId, SendRequest, SendRequestError,
 };
 
 pub use self::settings::Form;
