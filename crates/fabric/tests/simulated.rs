@@ -7,7 +7,7 @@ use laxity_fabric::{
     carrier::{Carrier, simulated},
 };
 use laxity_interface::{Bytes, Fraction, Rate, Span, Time};
-use laxity_packetsim::{Fault, On, PortSetup, Scheme, Setup, Trouble};
+use laxity_packetsim::{Fault, PortSetup, Scheme, Setup, Trouble};
 use laxity_topology::Topology;
 
 /// What one rank had in the end, and when.
@@ -84,7 +84,7 @@ fn a_lossy_network_leaves_all_ranks_with_the_same_bits_and_no_less_than_was_prom
     for seed in 1..=4 {
         let mut setup = network(8, 64, seed);
         let what = Trouble::Loss { probability: Fraction::new(0.05).unwrap() };
-        setup.faults.push(Fault { on: On::All, what });
+        setup.faults.push(Fault::everywhere(what));
         let options = Options::at_least(Fraction::new(0.9).unwrap());
         let ends = all_reduce(&setup, "laxity", 8, 100_000, &options);
         let lost: usize = ends.iter().map(|(_, outcome, _)| outcome.missing.len()).sum();

@@ -86,7 +86,7 @@ mod trace;
 pub mod workload;
 
 pub use chance::Chance;
-pub use fault::{Fault, On, Trouble};
+pub use fault::{Fault, On, Only, Trouble};
 pub use flow::{Done, Driver, Flow, FlowId, HostId, Messages};
 pub use packet::{CONTROL, Flags, HEADER, MTU, PAYLOAD, Packet};
 pub use schedule::Schedule;

@@ -89,7 +89,8 @@ fn a_host_that_is_cut_off_loses_its_packets_and_goes_on_after() {
     let mut setup = Setup::new(star(2), port(), 1);
     let all = (0..setup.topology.links().len() as u32).map(LinkId).collect();
     let what = Trouble::Down { from: at(10), until: Some(at(2_000)), detect: Span::ZERO };
-    setup.faults = vec![Fault { on: laxity_packetsim::On::Links(all), what }];
+    let on = laxity_packetsim::On::Links(all);
+    setup.faults = vec![Fault { on, ..Fault::everywhere(what) }];
     let mut driver = Schedule::new([(Time::ZERO, flow(0, 1, 1_000_000))]);
     let outcome = dctcp(&setup, &DctcpConfig::strong()).run(&mut driver, Limits::default());
     assert_eq!(outcome.done[0].bytes, 1_000_000);

@@ -25,6 +25,9 @@ pub struct Config {
     /// First rate of the papers' controllers ([`ControllerKind::Slack`],
     /// [`ControllerKind::FixedTlr`]). Default: the initial packets per round trip.
     pub slack_start: Option<Rate>,
+    /// Payload packets that leave at once at most. Default: as many as the host's timers need to keep
+    /// the rate, up to a batch. Only hosts whose timers cost nothing (simulated ones) should say 1.
+    pub max_burst: Option<u64>,
     /// An epoch is a round trip, but not shorter than this. Default 5 µs.
     pub min_epoch: Span,
     /// Round trip assumed before one was measured. Default 50 ms: it only paces handshake repeats.
@@ -118,6 +121,7 @@ impl Config {
             line_rate: None,
             initial_packets: 32,
             slack_start: None,
+            max_burst: None,
             min_epoch: Span::from_us(5),
             initial_rtt: Span::from_ms(50),
             only_enough: true,

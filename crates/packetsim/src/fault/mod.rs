@@ -18,6 +18,32 @@ pub struct Fault {
     pub on: On,
     /// What.
     pub what: Trouble,
+    /// Which packets it is about. A link that is down is so for all.
+    pub only: Only,
+}
+
+/// Packets that a fault is about: those for which everything that is given holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Only {
+    /// Of this stack, by its position among those of the hosts.
+    pub stack: Option<u8>,
+    /// Of more bytes on the wire than this: control packets have 64, acknowledgements of the protocol
+    /// crate some more, data packets up to 1518.
+    pub larger_than: Option<u32>,
+    /// That leave at this time or later.
+    pub from: Option<Time>,
+    /// That leave before this time.
+    pub until: Option<Time>,
+}
+
+impl Only {
+    /// Whether it is about a packet of this stack and size that leaves now.
+    pub(crate) fn holds(&self, stack: u8, size: u32, now: Time) -> bool {
+        self.stack.is_none_or(|own| own == stack)
+            && self.larger_than.is_none_or(|least| size > least)
+            && self.from.is_none_or(|from| from <= now)
+            && self.until.is_none_or(|until| now < until)
+    }
 }
 
 /// Links that a fault is on.
@@ -46,7 +72,8 @@ pub enum Trouble {
         /// How likely a packet ends one.
         end: Fraction,
     },
-    /// Certain packets are lost, by their position on the link; the first is number 0.
+    /// Certain packets are lost, by their position among those on the link that the fault is about;
+    /// the first is number 0.
     Nth {
         /// The positions.
         positions: Vec<u64>,
@@ -72,12 +99,19 @@ pub enum Trouble {
 impl Fault {
     /// A fault on every link.
     pub const fn everywhere(what: Trouble) -> Self {
-        Self { on: On::All, what }
+        let only = Only { stack: None, larger_than: None, from: None, until: None };
+        Self { on: On::All, what, only }
     }
 
     /// A fault on one link, in one direction.
     pub fn on_link(link: LinkId, what: Trouble) -> Self {
-        Self { on: On::Links(vec![link]), what }
+        Self { on: On::Links(vec![link]), what, only: Only::default() }
+    }
+
+    /// The same for some packets only.
+    #[must_use]
+    pub fn only(self, only: Only) -> Self {
+        Self { only, ..self }
     }
 
     /// The links it is on, of so many.

@@ -27,6 +27,9 @@ mod amount;
 mod check;
 mod dry;
 mod error;
+#[cfg(test)]
+mod fault_tests;
+mod faults;
 mod hosts;
 mod many;
 mod point;
@@ -42,13 +45,14 @@ use laxity_interface::{Bytes, Span, Time};
 use laxity_topology::Topology;
 use toml::Spanned;
 
-use crate::{Limits, Routing};
+use crate::{Limits, Routing, Scheme};
 
 pub use amount::Amount;
 use check::Check;
 pub use dry::{Dry, DryWorkload};
 pub use error::FileError;
 use error::Text;
+use faults::CheckFaults;
 pub use many::{Task, each, run_all};
 pub use point::{Point, Ran};
 use raw::{Named, RawRouting, RawScenario};
@@ -182,6 +186,13 @@ impl Scenario {
         });
         let ports =
             switch.ports.as_ref().map_or_else(|| workloads[0].scheme, |Named(scheme)| *scheme);
+        let here = point::schemes(&workloads);
+        let all = raw.workloads.iter().flat_map(|own| &own.get_ref().scheme.get_ref().0);
+        let anywhere: Vec<Scheme> = all.map(|Named(scheme)| *scheme).collect();
+        let (net, picker_here) = (&*self.net, &mut picker);
+        let (here, anywhere) = (&here[..], &anywhere[..]);
+        let mut check = CheckFaults { text, net, picker: picker_here, here, anywhere };
+        let faults = check.faults(&raw.faults)?;
         let limits = Limits {
             until: Time::ZERO + raw.limits.until.unwrap_or(UNTIL),
             max_events: raw.limits.max_events.unwrap_or(u64::MAX),
@@ -198,6 +209,7 @@ impl Scenario {
             ports,
             routing,
             workloads,
+            faults,
             limits,
         };
         Ok((point, picker.points))

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use laxity_interface::{Bytes, Layout, Rate};
 use laxity_topology::Topology;
 
-use super::{amount::Amount, source::Workload};
+use super::{amount::Amount, faults, source::Workload};
 use crate::{
-    Limits, Observer, Outcome, PortSetup, Routing, SeriesSetup, Setup, SetupError, Simulation,
+    Fault, Limits, Observer, Outcome, PortSetup, Routing, SeriesSetup, Setup, SetupError,
+    Simulation,
     measure::{self, Ideal, Measured},
     scheme::{PortBase, Scheme, World},
     workload::{Combined, Started},
@@ -34,6 +35,8 @@ pub struct Point {
     pub routing: Option<Routing>,
     /// What is sent.
     pub workloads: Vec<Workload>,
+    /// What goes wrong.
+    pub faults: Vec<Fault>,
     /// When the simulation ends at the latest.
     pub limits: Limits,
 }
@@ -54,13 +57,13 @@ pub struct Ran {
 impl Point {
     /// The schemes that take part, each once; a flow's stack is a position here.
     pub fn schemes(&self) -> Vec<Scheme> {
-        let mut schemes: Vec<Scheme> = Vec::new();
-        for workload in &self.workloads {
-            if !schemes.contains(&workload.scheme) {
-                schemes.push(workload.scheme);
-            }
-        }
-        schemes
+        schemes(&self.workloads)
+    }
+
+    /// What goes wrong, each in a sentence.
+    pub fn faults_in_words(&self) -> Vec<String> {
+        let schemes = self.schemes();
+        self.faults.iter().map(|fault| faults::in_words(fault, &self.topology, &schemes)).collect()
     }
 
     /// The fastest interface of a host.
@@ -86,7 +89,7 @@ impl Point {
         let routing = self.routing.unwrap_or_else(|| self.ports.routing());
         let nic = self.ports.nic();
         let topology = Topology::clone(&self.topology);
-        Setup { topology, routing, switch, nic, faults: Vec::new(), seed }
+        Setup { topology, routing, switch, nic, faults: self.faults.clone(), seed }
     }
 
     /// Thresholds in bytes where the file gives bytes.
@@ -154,4 +157,15 @@ impl Point {
         let workloads = measure::measure(count, &started, &outcome.done, outcome.end, time);
         Ok(Ran { seed, outcome, workloads, started })
     }
+}
+
+/// The schemes of workloads, each once.
+pub(super) fn schemes(workloads: &[Workload]) -> Vec<Scheme> {
+    let mut schemes: Vec<Scheme> = Vec::new();
+    for workload in workloads {
+        if !schemes.contains(&workload.scheme) {
+            schemes.push(workload.scheme);
+        }
+    }
+    schemes
 }

@@ -7,7 +7,7 @@ use laxity_topology::Shape;
 use serde::{Deserialize, Deserializer, de};
 use toml::Spanned;
 
-use super::{amount::Amount, hosts::HostSet, sweep::Sweep};
+use super::{amount::Amount, faults::RawFault, hosts::HostSet, sweep::Sweep};
 use crate::{scheme::Scheme, sizes::Sizes};
 
 /// A value with its place in the file.
@@ -32,6 +32,9 @@ pub(super) struct RawScenario {
     #[serde(default)]
     pub(super) limits: RawLimits,
     pub(super) workloads: Vec<At<RawWorkload>>,
+    /// What goes wrong.
+    #[serde(default)]
+    pub(super) faults: Vec<At<RawFault>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -3,7 +3,7 @@
 use laxity_interface::{Bytes, Layout, Rate, Span, Time};
 
 use super::{FileError, Scenario, Source};
-use crate::{PortSetup, Stopped, workload::Until};
+use crate::{Discipline, PortSetup, Stopped, workload::Until};
 
 const STAR: &str = "topology = { kind = 'star', hosts = 8, rate = '10Gbps', delay = '1us' }\n";
 
@@ -230,6 +230,8 @@ fn ports_have_the_layout_that_the_file_names() {
         assert_eq!(ports(index as u64), named, "{layout}");
     }
     assert_eq!(read(one).unwrap().point(0).setup(1).switch, ports(1), "what the scheme wants");
+    let ranked = read(&format!("switch.ports = 'pfabric'\n{one}")).unwrap().point(0).setup(1);
+    assert_eq!(ranked.switch.discipline, Discipline::Ranked, "pFabric's queue under anybody");
     let both = read(&format!("switch = {{ layout = 'slack', ports = 'dctcp' }}\n{one}"));
     let error = both.unwrap_err().to_string();
     assert!(error.contains("switch.layout") && error.contains("leave out"), "{error}");

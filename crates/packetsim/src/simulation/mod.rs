@@ -234,7 +234,7 @@ fn faults(setup: &Setup) -> Result<(Vec<Rules>, Changes), SetupError> {
             let Some(own) = rules.get_mut(link.index()) else {
                 return Err(SetupError::NoSuchLink { fault: number, link: link.0, links });
             };
-            own.add(&fault.what, setup.seed, number, link.0);
+            own.add(fault, setup.seed, number, link.0);
             if let Trouble::Down { from, until, detect } = fault.what {
                 for (time, down) in [(Some(from), true), (until, false)] {
                     let Some(time) = time else { continue };

@@ -213,7 +213,8 @@ impl Network {
         }
         let arrives = free_at + line.delay;
         if line.judged {
-            match self.rules[at as usize].judge() {
+            let stack = self.pool.get(handle).stack;
+            match self.rules[at as usize].judge(stack, label.size, Time::from_ps(self.now)) {
                 Verdict::Pass => {}
                 Verdict::Drop => {
                     return self.lose(Some(LinkId(at)), handle, DropReason::Fault, watch);

@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 
 use laxity_interface::{Ecn, Layout, Rate, Time};
-use laxity_protocol::{Endpoint, Reason};
+use laxity_protocol::{Endpoint, MessageOrder, Reason};
 
 use super::laxity::{Form, Laxity};
 use crate::{
@@ -44,6 +44,15 @@ impl Reserved {
     /// On the host of this number.
     pub fn new(form: Form, layout: Layout, host: HostId, seed: u64) -> Self {
         Self { inner: Laxity::new(form, layout, host, seed), exact: BTreeSet::new() }
+    }
+
+    /// The other reading of the paper: what got lost is not sent again while the slack covers it. The
+    /// target loss rate (equation 1) then falls with every loss, as figure 12 shows it; where lost
+    /// messages are sent again with all others (§4.3), it rises as a job goes on.
+    #[must_use]
+    pub fn leaving_losses(self) -> Self {
+        let inner = self.inner.with_order(MessageOrder::FewestRemaining);
+        Self { inner, ..self }
     }
 
     /// What rate control thinks of the connection that was opened first.

@@ -2,8 +2,8 @@
 
 use laxity_interface::{Bytes, Fraction, Rate, Span, Time};
 use laxity_packetsim::{
-    Fault, Flow, HostId, Limits, Messages, On, Outcome, PortBase, Schedule, Scheme, Setup,
-    Simulation, Trouble, World, ideal_time, packet_sizes,
+    Fault, Flow, HostId, Limits, Messages, Outcome, PortBase, Schedule, Scheme, Setup, Simulation,
+    Trouble, World, ideal_time, packet_sizes,
 };
 use laxity_topology::Topology;
 
@@ -94,5 +94,5 @@ pub(crate) fn ratio(a: Span, b: Span) -> f64 {
 /// Every link loses packets at random.
 pub(crate) fn losses(probability: f64) -> Fault {
     let what = Trouble::Loss { probability: Fraction::new(probability).unwrap() };
-    Fault { on: On::All, what }
+    Fault::everywhere(what)
 }

@@ -94,8 +94,14 @@ impl Connection {
         let rate = lane.controller.rate();
         let room = lane.window() - lane.in_flight;
         let rtt = self.rtt.smoothed();
-        let burst = lane.pacer.burst(rate, rtt, packet as u64, lane.in_flight < packet as u64);
-        let burst = (burst + lane.pacer.owed(now, rate, rtt)).min(room.max(1)) as usize;
+        let burst = match shared.config.max_burst {
+            Some(packets) => packets * packet as u64,
+            None => {
+                let idle = lane.in_flight < packet as u64;
+                lane.pacer.burst(rate, rtt, packet as u64, idle) + lane.pacer.owed(now, rate, rtt)
+            }
+        };
+        let burst = burst.min(room.max(1)) as usize;
         let (mut segment, mut total, mut packets) = (0, 0, 0);
         while packets < MAX_SEGMENTS && total + packet <= MAX_BATCH && total < burst {
             let limit = if packets == 0 { packet } else { segment };

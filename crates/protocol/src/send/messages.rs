@@ -27,6 +27,8 @@ struct Message {
     out: u32,
     /// Pieces that got lost and were not sent again.
     lost: u32,
+    /// Lost a piece that is to be sent again, and has not arrived yet.
+    hit: bool,
     /// Where to look for the next piece to send.
     cursor: u32,
 }
@@ -103,6 +105,7 @@ impl MessagePool {
             left: pieces,
             out: 0,
             lost: 0,
+            hit: false,
             cursor: 0,
         });
         self.states.resize(self.states.len() + pieces as usize, PieceState::Fresh);
@@ -130,9 +133,10 @@ impl MessagePool {
     fn key(&self, number: u32) -> (u64, u32) {
         let message = &self.messages[number as usize];
         match (self.order, self.lanes[usize::from(message.group)]) {
-            (MessageOrder::FewestRemaining, LaneKind::Slack) => {
-                (u64::from(message.left) * self.piece_bytes.min(message.size.max(1)), number)
-            }
+            (
+                MessageOrder::FewestRemaining | MessageOrder::FewestRemainingOfAll,
+                LaneKind::Slack,
+            ) => (u64::from(message.left) * self.piece_bytes.min(message.size.max(1)), number),
             _ => (0, number),
         }
     }
@@ -252,8 +256,15 @@ impl MessagePool {
     fn wants_repair(&self, group: usize, expected: &[u64], budgets: &[Budget]) -> bool {
         match self.order {
             MessageOrder::LostLast => budgets[group].damaged > 0,
+            // What was lost is among what is ready.
+            _ if self.repeats_at_once(group) => false,
             _ => budgets[group].needed(expected[group]) > 0,
         }
+    }
+
+    /// Whether what a group loses is to be sent again at once, in the order of all.
+    fn repeats_at_once(&self, group: usize) -> bool {
+        self.order == MessageOrder::FewestRemainingOfAll && self.lanes[group] == LaneKind::Slack
     }
 
     pub(crate) fn has_fresh(&self, lane: LaneKind) -> bool {
@@ -283,9 +294,12 @@ impl MessagePool {
             message.lost -= u32::from(was == PieceState::Lost);
         });
         self.out[group] -= u64::from(was == PieceState::Out);
-        let message = &self.messages[number as usize];
+        let message = &mut self.messages[number as usize];
         let (left, lost) = (message.left, message.lost);
         budgets[group].acked += u64::from(left == 0);
+        if left == 0 && std::mem::take(&mut message.hit) {
+            budgets[group].damaged -= 1;
+        }
         if damaged {
             budgets[group].damaged -= 1;
         }
@@ -309,6 +323,14 @@ impl MessagePool {
         let number = self.message_of(piece);
         let group = usize::from(self.messages[number as usize].group);
         let key = self.key(number);
+        if self.repeats_at_once(group) {
+            self.give_back(piece);
+            self.repeats += 1;
+            if !std::mem::replace(&mut self.messages[number as usize].hit, true) {
+                budgets[group].damaged += 1;
+            }
+            return;
+        }
         self.ready[self.lanes[group] as usize].remove(&key);
         self.out[group] -= 1;
         self.change(number, |message, states| {
@@ -368,6 +390,10 @@ impl MessagePool {
             match self.states[piece as usize] {
                 PieceState::Out if !arrived => self.lost(piece, budgets),
                 PieceState::Out | PieceState::Lost if arrived => self.acked(piece, budgets),
+                // It was lost, as far as anybody knew, and waits to be sent again.
+                PieceState::Fresh if arrived && self.repeats_at_once(group) => {
+                    self.acked(piece, budgets);
+                }
                 _ => {}
             }
         }
@@ -430,6 +456,28 @@ mod tests {
         pool.acked(0, &mut budgets);
         pool.acked(1, &mut budgets);
         assert_eq!(take(&mut pool, &mut budgets), Some((0, 200)));
+        assert_eq!(take(&mut pool, &mut budgets), None);
+    }
+
+    #[test]
+    fn lost_and_new_alike_where_the_paper_says_so() {
+        let (mut pool, mut budgets) = pool(&[100, 200, 300], 1);
+        pool.order = MessageOrder::FewestRemainingOfAll;
+        assert_eq!(take(&mut pool, &mut budgets), Some((0, 0)));
+        assert_eq!(take(&mut pool, &mut budgets), Some((1, 0)));
+        pool.lost(0, &mut budgets);
+        assert_eq!(budgets[0].damaged, 1);
+        assert_eq!(take(&mut pool, &mut budgets), Some((0, 0)), "it has the least left");
+        pool.lost(0, &mut budgets);
+        assert_eq!(budgets[0].damaged, 1, "counted once");
+        assert!(pool.has(LaneKind::Slack, CALM, &budgets));
+        pool.acked(0, &mut budgets);
+        assert_eq!((budgets[0].damaged, budgets[0].acked), (0, 1), "it was only late");
+        assert_eq!(take(&mut pool, &mut budgets), Some((1, 100)));
+        for offset in [0, 100, 200] {
+            assert_eq!(take(&mut pool, &mut budgets), Some((2, offset)));
+        }
+        assert!(!pool.has(LaneKind::Slack, CALM, &budgets), "nothing is known to be lost");
         assert_eq!(take(&mut pool, &mut budgets), None);
     }
 

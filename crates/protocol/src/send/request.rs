@@ -16,9 +16,13 @@ pub struct GroupSpec {
 /// In which order a job's messages leave. Tensors do not care: chunks are placed by index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum MessageOrder {
-    /// Fewest remaining bytes first (the papers' MRDF). Exact groups keep their order all the same.
+    /// Fewest remaining bytes first; what got lost is sent again only if the budget needs it. Exact
+    /// groups keep their order all the same.
     #[default]
     FewestRemaining,
+    /// Fewest remaining bytes first, new messages and lost ones alike (NetApprox' MRDF as written,
+    /// §4.3). A message that lost something counts against the budget until it has arrived.
+    FewestRemainingOfAll,
     /// As handed in, for messages that depend on each other.
     Given,
     /// As handed in; once all have been sent everything that got lost, until the receiver says that

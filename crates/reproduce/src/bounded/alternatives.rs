@@ -7,14 +7,13 @@ use laxity_report::{
 
 use super::{
     model::MODELS,
-    setting::{self, Layout, Run, Size, find, speedup},
+    setting::{self, Layout, Run, Size, TCP, find, speedup},
 };
 use crate::{error::ReproduceError, experiment::Experiment, findings::Findings, options::Options};
 
 /// The experiment.
 pub(super) struct Alternatives;
 
-const TCP: &str = "dctcp-plain";
 /// TCP with parameters dropped at the sender.
 const DROPPING: &str = "dctcp-plain-ss";
 const SCHEMES: [&str; 5] = [TCP, DROPPING, "udp", "bounded", "laxity"];

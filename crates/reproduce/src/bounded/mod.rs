@@ -63,7 +63,7 @@ mod tests {
         for (findings, rows, claims, charts) in [
             (tail::find_out(&options, &TINY), 12, 5, 1),
             (alternatives::find_out(&options, &TINY), 24, 4, 1),
-            (speedup::find_out(&options, &TINY), 24, 5, 2),
+            (speedup::find_out(&options, &TINY), 32, 5, 2),
         ] {
             let found = findings.unwrap();
             let counts = (found.rows.len(), found.claims.len(), found.charts.len());

@@ -7,15 +7,16 @@ use laxity_report::{
 
 use super::{
     model::MODELS,
-    setting::{self, Layout, Run, Size, find, speedup},
+    setting::{self, Layout, Run, Size, TCP, find, speedup, speedup_by_operations},
 };
 use crate::{error::ReproduceError, experiment::Experiment, findings::Findings, options::Options};
 
 /// The experiment.
 pub(super) struct Speedup;
 
-const TCP: &str = "dctcp-plain";
-const SCHEMES: [&str; 3] = [TCP, "bounded", "laxity"];
+/// DCTCP as a careful operator runs it today.
+const STRONG: &str = "dctcp";
+const SCHEMES: [&str; 4] = [TCP, STRONG, "bounded", "laxity"];
 const LAYOUTS: [Layout; 2] = [Layout::Servers, Layout::Ring];
 
 impl Experiment for Speedup {
@@ -38,6 +39,7 @@ pub(super) fn find_out(options: &Options, size: &Size) -> Result<Findings, Repro
         "network_ms",
         "iteration_ms",
         "speedup",
+        "speedup_by_operations",
         "network_speedup",
         "mean_flow_ms",
         "p99_flow_ms",
@@ -60,6 +62,7 @@ pub(super) fn find_out(options: &Options, size: &Size) -> Result<Findings, Repro
                 .with("compute_ms", run.compute_ms)
                 .with("iteration_ms", run.iteration_ms())
                 .with("speedup", speedup(run, tcp))
+                .with("speedup_by_operations", speedup_by_operations(run, tcp))
                 .with("network_speedup", tcp.network_ms.zip(run.network_ms).map(|(t, o)| t / o))
                 .with("mean_flow_ms", run.mean_flow_ms())
                 .with("p99_flow_ms", run.p99_flow_ms())
@@ -94,7 +97,8 @@ fn judge(findings: &mut Findings, runs: &[Run]) {
             ),
             "1.1 to 2.2",
             list.join(", "),
-            ours.iter().all(|gain| (1.1..=2.2).contains(gain)),
+            // The paper's figures have one decimal.
+            ours.iter().all(|gain| (11..=22).contains(&((gain * 10.0).round() as i64))),
         );
     }
     let (servers, ring) =
@@ -126,10 +130,27 @@ fn judge(findings: &mut Findings, runs: &[Run]) {
         "laxity is not in the paper: our transport as it ships, with its own queues, in which what may get lost stands behind \
          the background's exact traffic. Claims are about the simplified protocol.",
     );
+    let over_strong = LAYOUTS.map(|layout| {
+        let each = MODELS.iter().map(|model| {
+            let of = |scheme| find(runs, model.name, layout, scheme);
+            let gain = speedup(of("bounded"), of(STRONG)).unwrap_or(f64::NAN);
+            format!("{} {gain:.2}", model.name)
+        });
+        format!("{}: {}", layout.name(), each.collect::<Vec<_>>().join(", "))
+    });
+    findings.differs(format!(
+        "Against DCTCP with tail-loss probes and timeouts of 1 ms, which the paper does not compare with, the simplified \
+         protocol is so many times as fast: {}.",
+        over_strong.join("; ")
+    ));
     findings.differs(
-        "The paper does not say what the simplified protocol does when too little has arrived and nothing is under way. Ours \
-         waits 10 ms and sends again (counted in timeouts, with DCTCP's), so it has a tail of its own where whole windows get \
-         lost.",
+        "MLP's flows end when 85 % of their bytes are there, and in most of a push the servers' links are full: the mean flow is \
+         about as much shorter, whatever the tail. The paper's figure shows both means alike, so its links were not full for \
+         most of a flow's time.",
+    );
+    findings.differs(
+        "The paper says that losses which only a timer would reveal are discarded, not when: here after about two round trips \
+         of silence. If too little has arrived when everything was sent, what was discarded is sent again.",
     );
     let chart = BarChart::new("Speed-up of an iteration over DCTCP")
         .categories(MODELS.iter().map(|model| model.name))

@@ -96,6 +96,11 @@ impl Experiment for Breakdown {
             chart.series(BarSeries::new(*scheme, of(scheme).iter().map(|run| run.mean_ms(0))))
         });
         findings.chart("steps", chart.to_svg());
+        findings.differs(
+            "Rate control saves little: a random receiver's own link is the bottleneck, it is full either way, and what ATP_Base \
+             sends in vain (packet_loss) probably takes room that hardly anybody else could use. The last step saves little, \
+             probably because all jobs are alike: with the same minimum delivery their targets and queues move together.",
+        );
         Ok(findings)
     }
 }

@@ -85,6 +85,7 @@ fn case(scheme: &str, min_delivery: f64, messages: u32, seed: u64) -> Moving {
 }
 
 fn open(findings: &mut Findings, messages: u32, seeds: u64) {
+    findings.chose(moving::READING);
     findings.chose(format!(
         "{} hosts on one switch send {messages} messages of FBKV each to one; another sends {} to the same without listening \
          to anybody; {seeds} seeds. The paper names none of these.",

@@ -43,7 +43,7 @@ impl Experiment for Fairness {
             "unfinished",
         ];
         setting::open(&mut findings, options);
-        let heavy = options.pick(30, 50);
+        let heavy = options.pick(12, 50);
         findings.chose(format!(
             "Every host sends three jobs to random others: two of FBHD with {heavy} messages and minimum deliveries of {} and \
              {} at once, and one of FBKV with {LIGHT} 20 us later. The paper's numbers are lost in our copy of its text; \

@@ -16,8 +16,9 @@ use crate::{error::ReproduceError, findings::Findings, options::Options};
 /// A gain of "up to x" counts as found here if ours is at least this part of it.
 pub(super) const HALF: f64 = 0.5;
 
-/// Seeds of the full size, counted from the one that was asked for.
+/// Seeds of the full and of the quick size, counted from the one that was asked for.
 const SEEDS: u64 = 3;
+const QUICK_SEEDS: u64 = 2;
 
 /// One point of a scenario, all seeds together.
 pub(super) struct Run {
@@ -61,7 +62,7 @@ pub(super) fn head(options: &Options) -> String {
 /// The same with more lines about the switches.
 pub(super) fn head_with(options: &Options, switch: &str) -> String {
     let shape = options.pick("k = 4\nhosts-per-edge = 3", "k = 8\nhosts-per-edge = 6");
-    let last = options.seed + options.pick(1, SEEDS) - 1;
+    let last = options.seed + options.pick(QUICK_SEEDS, SEEDS) - 1;
     format!(
         "seeds = {{ from = {}, to = {last}, step = 1 }}\n[topology]\nkind = \"fat-tree\"\n{shape}\nrate = \"40Gbps\"\ndelay = \"1us\"\n\
          [switch]\nbuffer = \"1.5MB\"\nmark-above = \"65packets\"\n{switch}[limits]\nuntil = \"2s\"\n",
@@ -75,14 +76,17 @@ pub(super) fn open(findings: &mut Findings, options: &Options) {
         "The paper's fat-tree of k = 12 has 432 hosts, not 192: k = 8 with 6 hosts under an edge switch has 192 (and 1.5 \
          times more hosts than uplinks).",
     );
-    if !options.quick {
-        findings.chose(format!("{SEEDS} seeds; times are of all flows of all of them."));
-    }
+    let seeds = options.pick(QUICK_SEEDS, SEEDS);
+    findings.chose(format!("{seeds} seeds; times are of all flows of all of them."));
     if options.quick {
-        findings.chose(
-            "Quick: k = 4 with 3 hosts under an edge switch, 24 hosts, one seed, and shorter jobs.",
-        );
+        findings
+            .chose("Quick: k = 4 with 3 hosts under an edge switch, 24 hosts, and shorter jobs.");
     }
+    findings.chose(
+        "The paper gives its switches \"a total buffer space of 1.5 MB\". Ports cannot share one here: each has 1.5 MB, which \
+         spares the reliable transports losses. (With a twelfth of it UDP loses 58 % of FBKV's packets instead of 8 %, and \
+         plain DCTCP meets timeouts.)",
+    );
     findings.chose("1 us of delay per link; the paper gives none.");
     findings.chose(
         "All messages of a job are there when it starts. The paper draws times between messages from its traces, which at 40 \

@@ -59,6 +59,7 @@ impl Experiment for Timeline {
 }
 
 fn open(findings: &mut Findings, moving: &Moving) {
+    findings.chose(moving::READING);
     findings.chose(format!(
         "The paper names neither hosts nor rates. Here {} hosts on one switch send {} messages of FBKV each to one; another \
          sends {} to the same without listening to anybody.",

@@ -59,7 +59,8 @@ pub(super) fn run(args: &ExplainArgs) -> Result<()> {
         .with("bdp_bytes", facts.bdp)
         .with("busiest_link", facts.busiest.as_ref().map(|(name, _)| name.clone()))
         .with("busiest_load", facts.busiest.as_ref().map(|(_, load)| *load))
-        .with("ideal_end_ms", facts.dry.end.as_ps() as f64 / 1e9);
+        .with("ideal_end_ms", facts.dry.end.as_ps() as f64 / 1e9)
+        .with("faults", point.faults_in_words().join("; "));
     for (workload, dry) in point.workloads.iter().zip(&facts.dry.workloads) {
         let row = rows::settings(&point)
             .with("workload", workload.name.as_str())
@@ -142,6 +143,10 @@ fn words(scenario: &Scenario, point: &Point, seed: u64, facts: &Facts) -> String
         point.buffer,
         point.mark_above
     );
+    for (at, fault) in point.faults_in_words().iter().enumerate() {
+        let head = if at == 0 { "Faults" } else { "" };
+        let _ = writeln!(text, "{head:<12}{fault}");
+    }
     let swept: Vec<_> =
         point.settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     let _ = writeln!(

@@ -1,13 +1,16 @@
 //! The simplified bounded-loss protocol of seed paper 001 (Xia et al., APNet 2019, §3.1).
 //!
-//! DCTCP's rate control with an initial window of ten packets. All data is sent once, in order; losses
-//! that three later packets reveal are repaired; losses that only a timer would reveal are not. No
-//! order, only the amount counts: a flow ends when the promised fraction of its bytes is there,
-//! whichever they are. (`Done::delivered` still counts whole messages.)
+//! DCTCP's rate control with an initial window of ten packets. All data is sent once, in order. §3 has
+//! two rules for losses: those that are quickly detected (three later packets arrived) are repaired;
+//! those that only a retransmission timer would reveal are directly discarded. No order, only the
+//! amount counts: a flow ends when the promised fraction of its bytes is there, whichever they are.
+//! (`Done::delivered` still counts whole messages.)
 //!
-//! The paper does not say what happens when too little arrives and nothing more is under way. Here the
-//! sender then waits [`LAST_RESORT`] and sends again what was not acknowledged, so that the promise is
-//! kept; these are counted as timeouts.
+//! The paper leaves two things open. How long a sender hears nothing before it discards what is out:
+//! here the wait of a tail-loss probe, about two round trips, because nothing is lost by discarding too
+//! early. And what happens when everything was sent and too little has arrived: here what was
+//! discarded is sent again then, so that the promise is kept; each such silence counts as a timeout.
+//! After a silence the window is that of a TCP after its timeout, and the next wait doubles.
 
 mod window;
 
@@ -22,7 +25,7 @@ use crate::{
     stack::{Context, Stack, Tally},
     stacks::{
         approx::Approx,
-        common::{Arrivals, Book, Cut, Timers, wire},
+        common::{Arrivals, Book, Cut, Rtt, Timers, wire},
     },
 };
 
@@ -34,9 +37,8 @@ const STOP: u8 = 3;
 
 /// Later packets that reveal a loss.
 const DISTANCE: u64 = 3;
-/// Silence after which a flow that has not enough is sent again: the least retransmission timeout of
-/// datacenter TCPs.
-pub const LAST_RESORT: Span = Span::from_ms(10);
+/// The wait doubles at most so many times.
+const MOST_BACKOFF: u32 = 10;
 
 /// The protocol on one host.
 #[derive(Debug, Default)]
@@ -56,6 +58,9 @@ struct Sender {
     cut: Cut,
     book: Book,
     window: Window,
+    rtt: Rtt,
+    /// Silences in a row.
+    silences: u32,
     next: u64,
     queued: bool,
 }
@@ -70,6 +75,11 @@ struct Receiver {
 impl Sender {
     fn can_send(&self) -> bool {
         self.book.has_next() && self.book.out() < self.window.packets()
+    }
+
+    /// When silence is long enough to discard what is out.
+    fn patience(&self, cx: &Context<'_>) -> Time {
+        cx.now + self.rtt.probe(cx.base_rtt, Span::ZERO) * (1 << self.silences.min(MOST_BACKOFF))
     }
 }
 
@@ -104,6 +114,7 @@ impl Bounded {
         }
         let mut answer = wire::backward(id, cx.flow(id), cx.now, CONTROL, kind);
         (answer.sequence, answer.acknowledged) = (packet.sequence, packet.acknowledged);
+        answer.stamp = packet.stamp;
         self.tally.control_packets += 1;
         self.control.push_back(answer);
     }
@@ -120,9 +131,9 @@ impl Stack for Bounded {
     fn handle_start(&mut self, id: FlowId, cx: &mut Context<'_>) {
         let cut = Cut::new(cx.flow(id), Approx::Whole);
         let book = Book::new(cut.packets());
-        let sender = Sender { cut, book, window: Window::new(), next: 0, queued: false };
+        let (window, rtt) = (Window::new(), Rtt::new());
+        let sender = Sender { cut, book, window, rtt, silences: 0, next: 0, queued: false };
         self.sending.insert(id, sender);
-        self.timers.set(id, Some(cx.now + LAST_RESORT));
         self.look_at(id);
     }
 
@@ -138,6 +149,8 @@ impl Stack for Bounded {
         }
         let Some(sender) = self.sending.get_mut(&id) else { return };
         let (number, next, out) = (packet.acknowledged, sender.next, sender.book.out());
+        sender.rtt.sample(cx.now.since(packet.stamp));
+        sender.silences = 0;
         if sender.book.acknowledge(packet.sequence as u32) {
             let marked = packet.kind == MARKED;
             sender.window.handle_ack(Arrival { marked, number, next, out });
@@ -145,17 +158,20 @@ impl Stack for Bounded {
         if sender.book.hear(number, DISTANCE) > 0 {
             sender.window.handle_loss(number, next);
         }
-        self.timers.set(id, Some(cx.now + LAST_RESORT));
+        let patience = sender.patience(cx);
+        self.timers.set(id, Some(patience));
         self.look_at(id);
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
         while let Some(id) = self.timers.pop(cx.now) {
             let Some(sender) = self.sending.get_mut(&id) else { continue };
-            self.tally.timeouts += 1;
-            sender.book.lose_all();
-            sender.window.handle_silence(sender.next);
-            self.timers.set(id, Some(cx.now + LAST_RESORT));
+            if sender.book.out() > 0 {
+                self.tally.timeouts += u64::from(!sender.book.has_fresh());
+                sender.book.pass_over_all();
+                sender.window.handle_silence(sender.next);
+                sender.silences += 1;
+            }
             self.look_at(id);
         }
     }
@@ -172,6 +188,8 @@ impl Stack for Bounded {
             }
             let Some(departure) = sender.book.take() else { continue };
             sender.next = departure.number + 1;
+            let patience = sender.patience(cx);
+            self.timers.set(id, Some(patience));
             let size = wire::data_size(sender.cut.payload(departure.packet));
             let mut packet = wire::forward(id, cx.flow(id), cx.now, size, DATA);
             packet.sequence = u64::from(departure.packet);

@@ -17,6 +17,8 @@ pub(crate) struct Book {
     /// First packet that was never sent.
     fresh: u32,
     lost: BTreeSet<u32>,
+    /// Lost, and only sent again when there is nothing else.
+    passed: BTreeSet<u32>,
     out: u32,
     home: u32,
     /// What left, in the order in which it did: number of the departure and packet.
@@ -43,6 +45,7 @@ impl Book {
             fates: vec![Fate::Fresh; packets as usize],
             fresh: 0,
             lost: BTreeSet::new(),
+            passed: BTreeSet::new(),
             out: 0,
             home: 0,
             departures: VecDeque::new(),
@@ -53,7 +56,7 @@ impl Book {
 
     /// Whether something can be sent.
     pub(crate) fn has_next(&self) -> bool {
-        !self.lost.is_empty() || self.has_fresh()
+        !self.lost.is_empty() || self.has_fresh() || !self.passed.is_empty()
     }
 
     /// Whether something was never sent.
@@ -61,7 +64,8 @@ impl Book {
         (self.fresh as usize) < self.fates.len()
     }
 
-    /// The next packet: what was lost first, then what is new, each in order.
+    /// The next packet: what was lost first, then what is new, then what was passed over, each in
+    /// order.
     pub(crate) fn take(&mut self) -> Option<Departure> {
         let (packet, again) = match self.lost.pop_first() {
             Some(packet) => (packet, true),
@@ -69,7 +73,7 @@ impl Book {
                 self.fresh += 1;
                 (self.fresh - 1, false)
             }
-            None => return None,
+            None => (self.passed.pop_first()?, true),
         };
         self.fates[packet as usize] = Fate::Out;
         self.out += 1;
@@ -86,7 +90,9 @@ impl Book {
             Fate::Home => return false,
             Fate::Out => self.out -= 1,
             Fate::Lost => {
-                self.lost.remove(&packet);
+                if !self.lost.remove(&packet) {
+                    self.passed.remove(&packet);
+                }
             }
             Fate::Fresh => {}
         }
@@ -131,6 +137,17 @@ impl Book {
     pub(crate) fn lose_all(&mut self) -> u32 {
         let departures = std::mem::take(&mut self.departures);
         departures.iter().filter(|(_, packet)| self.lose(*packet)).count() as u32
+    }
+
+    /// Nothing was heard: all that is out counts as lost and is passed over, which means sent again
+    /// only when everything else was sent.
+    pub(crate) fn pass_over_all(&mut self) {
+        for (_, packet) in std::mem::take(&mut self.departures) {
+            if self.lose(packet) {
+                self.lost.remove(&packet);
+                self.passed.insert(packet);
+            }
+        }
     }
 
     /// Packets on the way.
@@ -187,5 +204,16 @@ mod tests {
         assert_eq!(book.lose_all(), 2);
         assert_eq!((book.out(), book.home()), (0, 1));
         assert_eq!(packets(&mut book, 9), [(0, true), (2, true), (3, false)]);
+    }
+
+    #[test]
+    fn what_was_passed_over_comes_last_unless_it_arrives_late() {
+        let mut book = Book::new(5);
+        packets(&mut book, 3);
+        book.pass_over_all();
+        assert_eq!(book.out(), 0);
+        assert!(book.acknowledge(1), "it was only late");
+        assert_eq!(packets(&mut book, 9), [(3, false), (4, false), (0, true), (2, true)]);
+        assert!(!book.has_next());
     }
 }

@@ -2,9 +2,11 @@
 
 mod book;
 mod cut;
+mod rtt;
 mod timers;
 pub(crate) mod wire;
 
 pub(crate) use book::{Book, Departure};
 pub(crate) use cut::{Arrivals, Cut};
+pub(crate) use rtt::Rtt;
 pub(crate) use timers::Timers;

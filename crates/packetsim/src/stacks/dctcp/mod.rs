@@ -10,7 +10,6 @@ mod board;
 mod config;
 mod landing;
 mod receiver;
-mod rtt;
 mod sender;
 mod table;
 mod timers;

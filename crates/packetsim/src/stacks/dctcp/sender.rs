@@ -2,10 +2,11 @@
 
 use laxity_interface::{Span, Time};
 
-use super::{DctcpConfig, ack::Ack, board::Board, rtt::Rtt, window::Window};
+use super::{DctcpConfig, ack::Ack, board::Board, window::Window};
 use crate::{
     flow::{FlowId, HostId},
     packet::PAYLOAD,
+    stacks::common::Rtt,
 };
 
 /// One flow that is sent.

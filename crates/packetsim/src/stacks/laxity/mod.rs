@@ -18,8 +18,8 @@ use std::{
 
 use laxity_interface::{Finish, Layout, Time};
 use laxity_protocol::{
-    Batch, BodyRef, DeliveryReport, Endpoint, Event, Memory, Missing, Part, PeerId, Presumed,
-    RecvId, SendId, SendRequest, SendRequestError,
+    Batch, BodyRef, DeliveryReport, Endpoint, Event, Memory, MessageOrder, Missing, Part, PeerId,
+    Presumed, RecvId, SendId, SendRequest, SendRequestError,
 };
 
 pub use self::settings::Form;
@@ -41,6 +41,7 @@ const PORT: u16 = 4000;
 #[derive(Debug)]
 pub struct Laxity {
     form: Form,
+    order: MessageOrder,
     layout: Layout,
     seed: [u8; 32],
     /// Made when the speed of the interface is known.
@@ -78,6 +79,7 @@ impl Laxity {
         bytes[8..10].copy_from_slice(&host.0.to_le_bytes());
         Self {
             form,
+            order: form.order(),
             layout,
             seed: bytes,
             endpoint: None,
@@ -92,6 +94,12 @@ impl Laxity {
             data_packets: 0,
             control_packets: 0,
         }
+    }
+
+    /// The same with messages in another order.
+    #[must_use]
+    pub(crate) fn with_order(self, order: MessageOrder) -> Self {
+        Self { order, ..self }
     }
 
     /// The protocol itself, once it has had something to do.
@@ -129,7 +137,7 @@ impl Laxity {
         let sizes = (0..flow.messages.count()).map(|at| u64::from(flow.messages.size(at)));
         let mut request = SendRequest::messages(sizes, flow.min_delivery);
         request.finish = Finish::Enough;
-        request.order = self.form.order();
+        request.order = self.order;
         request.label = id.0.to_le_bytes().to_vec();
         let (endpoint, peer) = self.connect(flow.to, cx);
         match endpoint.send(cx.now, peer, &request) {

@@ -42,7 +42,8 @@ impl Form {
     /// The papers' forms use DCTCP for what may lose nothing, as NetApprox says of its
     /// non-approximate traffic. They start at line rate, for an approximate transport "should send data
     /// at as aggressive a rate as possible" (§4) and the paper names no other start, and their epochs
-    /// are one round trip. ATP_Base, ATP_RC and ATP_MRDF come before the paper's priority queues:
+    /// are one round trip. Packets leave one by one at the rate: queues of one to seven packets have no
+    /// room for the bursts that real hosts need for the sake of their timers. ATP_Base, ATP_RC and ATP_MRDF come before the paper's priority queues:
     /// they put everything that may lose something into one queue, as its first strawman (§5.1) does.
     pub fn config(self, line_rate: Rate, layout: Layout) -> Config {
         let mut config = Config::insecure().on(layout);
@@ -57,6 +58,7 @@ impl Form {
         config.exact_controller = ControllerKind::Dctcp;
         config.slack_start = Some(line_rate);
         config.min_epoch = Span::ZERO;
+        config.max_burst = Some(1);
         config.only_enough = false;
         let fixed = ControllerKind::FixedTlr { reaction: Self::REACTION };
         (config.slack_controller, config.class_rule) = match self {
@@ -75,7 +77,8 @@ impl Form {
     pub fn order(self) -> MessageOrder {
         match self {
             Self::AtpBase | Self::AtpRc => MessageOrder::LostLast,
-            _ => MessageOrder::FewestRemaining,
+            Self::Laxity => MessageOrder::FewestRemaining,
+            _ => MessageOrder::FewestRemainingOfAll,
         }
     }
 }

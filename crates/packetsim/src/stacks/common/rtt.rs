@@ -4,7 +4,7 @@ use laxity_interface::Span;
 
 /// Smoothed round-trip time and its variance (RFC 6298), and the waits that follow.
 #[derive(Debug)]
-pub(super) struct Rtt {
+pub(crate) struct Rtt {
     smoothed: u64,
     variance: u64,
     /// Timeouts in a row.
@@ -15,12 +15,12 @@ pub(super) struct Rtt {
 const MOST_BACKOFF: u32 = 10;
 
 impl Rtt {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { smoothed: 0, variance: 0, backoff: 0 }
     }
 
     #[inline]
-    pub(super) fn sample(&mut self, rtt: Span) {
+    pub(crate) fn sample(&mut self, rtt: Span) {
         let rtt = rtt.as_ps();
         if self.smoothed == 0 {
             (self.smoothed, self.variance) = (rtt, rtt / 2);
@@ -33,20 +33,20 @@ impl Rtt {
     /// How much later than a packet another one has to be sent so that its answer says that the
     /// first is lost.
     #[inline]
-    pub(super) fn reordering(&self) -> u64 {
+    pub(crate) fn reordering(&self) -> u64 {
         self.smoothed / 4
     }
 
-    pub(super) fn on_progress(&mut self) {
+    pub(crate) fn on_progress(&mut self) {
         self.backoff = 0;
     }
 
-    pub(super) fn on_timeout(&mut self) {
+    pub(crate) fn on_timeout(&mut self) {
         self.backoff = (self.backoff + 1).min(MOST_BACKOFF);
     }
 
     /// The wait before the timeout of last resort.
-    pub(super) fn timeout(&self, least: Span, base: Span) -> Span {
+    pub(crate) fn timeout(&self, least: Span, base: Span) -> Span {
         let known = match self.smoothed {
             0 => base * 2,
             smoothed => Span::from_ps(smoothed + 4 * self.variance),
@@ -57,7 +57,7 @@ impl Rtt {
     /// The wait before a probe: two round trips (RFC 8985, §7.2), but never less than two in an
     /// empty network, and more while round trips vary as they do when many begin at once.
     #[inline]
-    pub(super) fn probe(&self, base: Span, ack_delay: Span) -> Span {
+    pub(crate) fn probe(&self, base: Span, ack_delay: Span) -> Span {
         let known = match self.smoothed {
             0 => base * 4,
             smoothed => Span::from_ps(smoothed + smoothed.max(4 * self.variance)),
