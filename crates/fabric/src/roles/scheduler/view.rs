@@ -40,9 +40,14 @@ impl View {
     /// What a host sends and receives at most.
     #[must_use]
     pub fn with_host(mut self, host: Rank, up: Rate, down: Rate) -> Self {
+        self.set_host(host, up, down);
+        self
+    }
+
+    /// What a host sends and receives at most, from now on.
+    pub fn set_host(&mut self, host: Rank, up: Rate, down: Rate) {
         self.links.insert(Link::Up(host), Steps::constant(up));
         self.links.insert(Link::Down(host), Steps::constant(down));
-        self
     }
 
     /// What a host receives over time, such as beside known background traffic.
