@@ -157,7 +157,12 @@ impl Access {
     }
 
     pub(super) fn unreachable(&self, why: &str) -> AttendError {
-        AttendError::Unreachable { at: self.controller.clone(), why: why.to_owned() }
+        // A controller with TLS only hangs up on whoever speaks without.
+        let hint = match self.certificate {
+            None => "; it may expect TLS: give its certificate, or start it with --insecure",
+            Some(_) => "",
+        };
+        AttendError::Unreachable { at: self.controller.clone(), why: format!("{why}{hint}") }
     }
 
     fn stranger(&self, what: &str) -> AttendError {

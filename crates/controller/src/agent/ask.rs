@@ -39,7 +39,7 @@ pub fn ask_overview(access: &Access) -> Result<Answer, AskError> {
 fn ask(access: &Access, about: About) -> Result<Answer, AskError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let hello = wire::Hello { name: "somebody who asks".into(), ..Default::default() };
+        let hello = wire::Hello { name: "who asks".into(), ..Default::default() };
         let mut talk = access.attend(hello, None).await?;
         let question = wire::Ask { number: 1, about: Some(about) };
         let gone = |why: &str| AskError::from(access.unreachable(why));
