@@ -33,6 +33,11 @@ impl Network {
         Self { links: rates.iter().map(|rate| Steps::constant(*rate)).collect(), ends: Vec::new() }
     }
 
+    /// Links with what is left of each over time.
+    pub fn of_steps(links: Vec<Steps>) -> Self {
+        Self { links, ends: Vec::new() }
+    }
+
     /// How many links there are.
     pub fn len(&self) -> usize {
         self.links.len()

@@ -267,11 +267,7 @@ impl Booker<'_> {
         let at_start = self.network.rate(path, starts);
         let used = self.network.take(path, from, ends);
         let links = self.part.links(path);
-        let alone = links
-            .iter()
-            .filter_map(|link| self.question.view.steps(*link))
-            .map(|steps| steps.at(starts))
-            .min();
+        let alone = links.iter().filter_map(|link| self.question.view.rate(*link, starts)).min();
         // Where others use part of a link at the same time, it is told how fast it may go.
         let rate = Some(at_start).filter(|rate| Some(*rate) < alone);
         self.made.push(Booking { update, server: self.server, at, links, used, ends });
