@@ -133,7 +133,11 @@ impl Links {
         let number = link.index();
         if number < self.hosts * 2 {
             let host = HostId(link.0 / 2);
-            return Some(if number % 2 == 0 { LinkOf::Up(host) } else { LinkOf::Down(host) });
+            return Some(if number.is_multiple_of(2) {
+                LinkOf::Up(host)
+            } else {
+                LinkOf::Down(host)
+            });
         }
         let (from, to) = *self.pairs.get(number - self.hosts * 2)?;
         Some(LinkOf::Between(from, to))

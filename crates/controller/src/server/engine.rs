@@ -170,7 +170,9 @@ impl Engine {
             outcome = store.replace(&self.core.saved());
         }
         while let Some((name, bytes)) = self.core.poll_crew_save(now, false) {
-            outcome = outcome.and(store.save_crew(&name, &bytes));
+            if let Err(error) = store.save_crew(&name, &bytes) {
+                outcome = Err(error);
+            }
         }
         while let Some(name) = self.core.poll_crew_gone() {
             store.forget_crew(&name);
@@ -238,7 +240,9 @@ impl Engine {
         let Some(store) = &mut self.store else { return };
         let mut outcome = store.replace(&self.core.saved());
         while let Some((name, bytes)) = self.core.poll_crew_save(now, true) {
-            outcome = outcome.and(store.save_crew(&name, &bytes));
+            if let Err(error) = store.save_crew(&name, &bytes) {
+                outcome = Err(error);
+            }
         }
         if let Err(error) = outcome {
             self.tell(Event::NotSaved { what: error.to_string() }, None);
