@@ -27,6 +27,9 @@ fn help_texts() {
     insta::assert_snapshot!("help_sim_sweep", help(&["sim", "sweep", "--help"]));
     insta::assert_snapshot!("help_reproduce", help(&["reproduce", "--help"]));
     insta::assert_snapshot!("help_train", help(&["train", "--help"]));
+    insta::assert_snapshot!("help_controller", help(&["controller", "--help"]));
+    insta::assert_snapshot!("help_controller_status", help(&["controller", "status", "--help"]));
+    insta::assert_snapshot!("help_why", help(&["why", "--help"]));
 }
 
 #[test]

@@ -24,10 +24,12 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
         &["endpoint", "interface", "packetsim", "planner", "protocol", "topology"],
         &["link"],
     ),
+    ("controller", &["fabric", "interface", "planner", "protocol", "topology"], &[]),
     ("lab", &["endpoint", "interface", "link", "protocol", "switch"], &["report"]),
     (
         "cli",
         &[
+            "controller",
             "endpoint",
             "fabric",
             "flowsim",

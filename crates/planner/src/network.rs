@@ -5,6 +5,9 @@ use laxity_topology::{LinkId, NodeId, Path, Topology};
 
 use crate::steps::{Steps, from_piece, t_end_by};
 
+/// Paths of more links than that are rare, and only slower.
+const USUAL: usize = 8;
+
 /// Directed links with what is left of them over time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
@@ -28,6 +31,11 @@ impl Network {
     /// Links of which only the capacity is known.
     pub fn of_rates(rates: &[Rate]) -> Self {
         Self { links: rates.iter().map(|rate| Steps::constant(*rate)).collect(), ends: Vec::new() }
+    }
+
+    /// Links with what is left of each over time.
+    pub fn of_steps(links: Vec<Steps>) -> Self {
+        Self { links, ends: Vec::new() }
     }
 
     /// How many links there are.
@@ -87,25 +95,59 @@ impl Network {
     ///
     /// Panics on an empty path.
     pub fn t_end(&self, path: &Path, from: Time, size: Bytes) -> Option<Time> {
-        // Paths of more links than that are rare, and only slower.
-        const USUAL: usize = 8;
         if path.len() > USUAL {
             return self.residual(path).t_end(from, size);
         }
+        t_end_by(from, size, self.walk(path, from))
+    }
+
+    /// What is left of a path at a moment.
+    ///
+    /// Panics on an empty path.
+    pub fn rate(&self, path: &Path, at: Time) -> Rate {
+        path.iter().map(|link| self.link(*link).at(at)).min().expect("a path has links")
+    }
+
+    /// Takes everything that a path has left between two moments, and says what that was: what
+    /// [`Steps::used`] says of the [`residual`](Self::residual), found without making it.
+    ///
+    /// Panics on an empty path.
+    pub fn take(&mut self, path: &Path, from: Time, until: Time) -> Steps {
+        let used = self.used(path, from, until);
+        self.reserve_path(path, &used);
+        used
+    }
+
+    /// What [`take`](Self::take) would take.
+    pub(crate) fn used(&self, path: &Path, from: Time, until: Time) -> Steps {
+        if path.len() > USUAL {
+            return self.residual(path).used(from, until);
+        }
+        Steps::between(from, until, self.walk(path, from))
+    }
+
+    /// The least rate of a path's links at a moment and when it can change next, for moments from `from`
+    /// on that rise. For paths of a usual length.
+    fn walk(&self, path: &Path, from: Time) -> impl FnMut(Time) -> (Rate, Option<Time>) {
         let mut links = [self.link(path[0]).from(from); USUAL];
-        let links = &mut links[..path.len()];
         for (pieces, link) in links.iter_mut().zip(path.iter()) {
             *pieces = self.link(*link).from(from);
         }
-        t_end_by(from, size, |at| {
+        let count = path.len();
+        move |at| {
             let (mut rate, mut next) = (Rate::MAX, Time::MAX);
-            for pieces in &mut *links {
+            for pieces in &mut links[..count] {
                 *pieces = from_piece(pieces, at);
                 rate = rate.min(pieces[0].1);
                 next = next.min(pieces.get(1).map_or(Time::MAX, |(change, _)| *change));
             }
             (rate, Some(next).filter(|next| *next < Time::MAX))
-        })
+        }
+    }
+
+    /// Puts something in the place of what is left of a link, and gives that back.
+    pub(crate) fn replace(&mut self, link: LinkId, left: Steps) -> Steps {
+        std::mem::replace(&mut self.links[link.index()], left)
     }
 
     /// Where a link starts and ends, if known.

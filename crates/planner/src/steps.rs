@@ -70,8 +70,42 @@ impl Steps {
 
     /// Takes away what `other` takes at each moment.
     pub fn reserve_steps(&mut self, other: &Self) {
+        *self = self.less(other);
+    }
+
+    /// What is left beside what `other` takes at each moment.
+    #[must_use]
+    pub(crate) fn less(&self, other: &Self) -> Self {
         let less = |left: Rate, taken: Rate| left.as_bps().saturating_sub(taken.as_bps());
-        *self = self.with(other, |left, taken| Rate::bps(less(left, taken)));
+        self.with(other, |left, taken| Rate::bps(less(left, taken)))
+    }
+
+    /// Rates from `from` to `until`, by the rate at a moment and when it can change next; nothing before
+    /// and after. Moments are asked for in rising order.
+    pub(crate) fn between(
+        from: Time,
+        until: Time,
+        mut rate_and_next: impl FnMut(Time) -> (Rate, Option<Time>),
+    ) -> Self {
+        let mut steps = Vec::with_capacity(4);
+        let mut push = |at: Time, rate: Rate| {
+            if steps.last().is_none_or(|(_, last)| *last != rate) {
+                steps.push((at, rate));
+            }
+        };
+        if from > Time::ZERO || from >= until {
+            push(Time::ZERO, Rate::ZERO);
+        }
+        let mut at = from;
+        while at < until {
+            let (rate, next) = rate_and_next(at);
+            push(at, rate);
+            at = next.unwrap_or(until).min(until);
+        }
+        if from < until {
+            push(until, Rate::ZERO);
+        }
+        Self { steps }
     }
 
     /// Both together: what `join` makes of their rates at each moment.

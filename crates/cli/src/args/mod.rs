@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 pub(crate) use network::{KeyArgs, NetworkArgs};
 
 use crate::commands::{
-    bench, completions, demo, doctor, keygen, lab, man, plan, recv, reproduce, send, sim,
-    switch_config, train,
+    bench, completions, controller, demo, doctor, keygen, lab, man, plan, recv, reproduce, send,
+    sim, switch_config, train, why,
 };
 
 /// Send data that may lose a stated part, and never more.
@@ -54,6 +54,8 @@ pub(crate) enum Command {
     Sim(sim::SimArgs),
     Reproduce(reproduce::ReproduceArgs),
     Train(Box<train::TrainArgs>),
+    Controller(Box<controller::ControllerArgs>),
+    Why(why::WhyArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }

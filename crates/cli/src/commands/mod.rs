@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod completions;
 mod connect;
+pub(crate) mod controller;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod keygen;
@@ -15,6 +16,7 @@ pub(crate) mod send;
 pub(crate) mod sim;
 pub(crate) mod switch_config;
 pub(crate) mod train;
+pub(crate) mod why;
 
 use std::process::ExitCode;
 
@@ -38,6 +40,8 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
         Command::Sim(args) => sim::run(&args).map(done),
         Command::Reproduce(args) => reproduce::run(&args).map(done),
         Command::Train(args) => train::run(&args).map(done),
+        Command::Controller(args) => controller::run(&args).map(done),
+        Command::Why(args) => why::run(&args).map(done),
         Command::Completions(args) => completions::run(&args).map(done),
         Command::Man(args) => man::run(&args).map(done),
     }

@@ -20,7 +20,7 @@ pub use self::{
     client::{Store, StoreError},
     fabric::{Fabric, JoinError},
     identity::{ClaimError, Identity, Member, Roster, Token},
-    secret::Secret,
+    secret::{MAC_BYTES, Secret},
     server::{ServeError, StoreServer},
     settings::{Settings, SettingsError, Transport},
 };

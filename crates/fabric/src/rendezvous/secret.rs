@@ -8,7 +8,7 @@ use ring::{
 use subtle::ConstantTimeEq;
 
 /// Bytes of a proof.
-pub(crate) const MAC_BYTES: usize = 32;
+pub const MAC_BYTES: usize = 32;
 /// Bytes of a number that is used once.
 pub(crate) const NONCE_BYTES: usize = 32;
 
@@ -23,7 +23,7 @@ pub enum Secret {
 
 impl Secret {
     /// The proof that somebody with this key said all of `parts`.
-    pub(crate) fn mac(&self, parts: &[&[u8]]) -> [u8; MAC_BYTES] {
+    pub fn mac(&self, parts: &[&[u8]]) -> [u8; MAC_BYTES] {
         let bytes = match self {
             Self::Key(key) => key.danger_bytes(),
             Self::Insecure => b"laxity: anybody may take part...",
@@ -32,7 +32,7 @@ impl Secret {
     }
 
     /// Whether a proof is one.
-    pub(crate) fn proves(&self, parts: &[&[u8]], proof: &[u8]) -> bool {
+    pub fn proves(&self, parts: &[&[u8]], proof: &[u8]) -> bool {
         bool::from(self.mac(parts).ct_eq(proof))
     }
 }

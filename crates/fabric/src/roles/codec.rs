@@ -68,6 +68,11 @@ pub enum WordError {
 pub(crate) struct Writer(Vec<u8>);
 
 impl Writer {
+    /// With room for a usual word.
+    pub(crate) fn for_word() -> Self {
+        Self(Vec::with_capacity(160))
+    }
+
     pub(crate) fn finish(self) -> Vec<u8> {
         self.0
     }

@@ -94,7 +94,7 @@ impl Post {
                 wanted.clamp(1, MOST_PARTS.min(elements.max(1) as u32))
             }
         };
-        let mut writer = Writer::default();
+        let mut writer = Writer::for_word();
         writer.u8(LAYOUT);
         writer.u8(way.role as u8);
         writer.u8(self.role as u8);

@@ -85,9 +85,8 @@ pub fn order(
         let ends = known;
         let update = &updates[at];
         let from = update.available.max(now);
-        let residual = left.residual(&update.path);
         let starts = left.t_end(&update.path, from, Bytes::new(1)).unwrap_or(from);
-        left.reserve_path(&update.path, &residual.used(from, ends));
+        left.take(&update.path, from, ends);
         // Commits happen in the order of arrival, which is this order: t_end never shrinks.
         let delay = (version + ordered.len() as u64).saturating_sub(update.version);
         let reason = UpdateReason::Earliest { ends, delay };

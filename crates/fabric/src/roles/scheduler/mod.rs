@@ -128,6 +128,12 @@ impl Scheduler {
         &mut self.view
     }
 
+    /// Says to a role of a host that the scheduler is there; it answers by registering. For whoever
+    /// carries words in another way and knows of hosts before they have said anything.
+    pub fn greet(&mut self, host: Rank, role: RoleKind) {
+        self.post.send(Way::to(host, role, 0), &beat_word(), None);
+    }
+
     /// A worker has an update. (By a letter, or from whoever carries announcements in another way.)
     pub fn announce(&mut self, now: Time, announce: Announce) {
         if self.waiting.len() >= self.options.most_waiting {
@@ -236,8 +242,7 @@ impl Scheduler {
 
     fn beat(&mut self, now: Time) {
         self.next_beat = now + self.options.beat;
-        let version = Version::default();
-        let word = Word::Beat(Beat { role: RoleKind::Scheduler, version, apart: 0.0 });
+        let word = beat_word();
         let hosts = self.workers.iter().map(|host| (*host, RoleKind::Worker));
         let hosts = hosts.chain(self.servers.keys().map(|host| (*host, RoleKind::Model)));
         let hosts = hosts.chain(self.aggregators.iter().map(|h| (*h, RoleKind::Aggregator)));
@@ -245,6 +250,10 @@ impl Scheduler {
             self.post.send(Way::to(host, role, 0), &word, None);
         }
     }
+}
+
+fn beat_word() -> Word {
+    Word::Beat(Beat { role: RoleKind::Scheduler, version: Version::default(), apart: 0.0 })
 }
 
 impl Role for Scheduler {

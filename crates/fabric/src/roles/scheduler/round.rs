@@ -257,22 +257,19 @@ impl Booker<'_> {
         from: Time,
         size: Bytes,
     ) -> Result<Moves, PlanError> {
-        let residual = self.network.residual(path);
         let stuck = PlanError::Stuck { update: self.made.len(), after: from };
-        let ends = residual.t_end(from, size).ok_or_else(|| stuck.clone())?;
-        let starts = residual.t_end(from, Bytes::new(1)).ok_or(stuck)?;
-        // The first byte has arrived then; it left when there was bandwidth.
-        let starts = if residual.at(from) > Rate::ZERO { from } else { starts };
-        let used = residual.used(from, ends);
-        self.network.reserve_path(path, &used);
+        let ends = self.network.t_end(path, from, size).ok_or_else(|| stuck.clone())?;
+        // Where nothing is left now: the first byte has arrived then; it left when there was bandwidth.
+        let starts = match self.network.rate(path, from) {
+            Rate::ZERO => self.network.t_end(path, from, Bytes::new(1)).ok_or(stuck)?,
+            _ => from,
+        };
+        let at_start = self.network.rate(path, starts);
+        let used = self.network.take(path, from, ends);
         let links = self.part.links(path);
-        let alone = links
-            .iter()
-            .filter_map(|link| self.question.view.steps(*link))
-            .map(|steps| steps.at(starts))
-            .min();
+        let alone = links.iter().filter_map(|link| self.question.view.rate(*link, starts)).min();
         // Where others use part of a link at the same time, it is told how fast it may go.
-        let rate = Some(residual.at(starts)).filter(|rate| Some(*rate) < alone);
+        let rate = Some(at_start).filter(|rate| Some(*rate) < alone);
         self.made.push(Booking { update, server: self.server, at, links, used, ends });
         Ok(Moves { starts, ends, rate: rate.filter(|rate| *rate > Rate::ZERO) })
     }

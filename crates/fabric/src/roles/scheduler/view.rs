@@ -40,9 +40,14 @@ impl View {
     /// What a host sends and receives at most.
     #[must_use]
     pub fn with_host(mut self, host: Rank, up: Rate, down: Rate) -> Self {
+        self.set_host(host, up, down);
+        self
+    }
+
+    /// What a host sends and receives at most, from now on.
+    pub fn set_host(&mut self, host: Rank, up: Rate, down: Rate) {
         self.links.insert(Link::Up(host), Steps::constant(up));
         self.links.insert(Link::Down(host), Steps::constant(down));
-        self
     }
 
     /// What a host receives over time, such as beside known background traffic.
@@ -79,9 +84,18 @@ impl View {
         }
     }
 
+    /// What a link carries at a moment, without anybody on it.
+    pub(super) fn rate(&self, link: Link, at: Time) -> Option<Rate> {
+        match (self.links.get(&link), link) {
+            (Some(steps), _) => Some(steps.at(at)),
+            (None, Link::Pair(..)) => None,
+            (None, Link::Up(_) | Link::Down(_)) => Some(self.usual),
+        }
+    }
+
     /// The lesser of what a host sends and receives, to choose among hosts.
     pub(super) fn strength(&self, host: Rank, now: Time) -> Rate {
-        let at = |link| self.steps(link).map_or(Rate::ZERO, |steps| steps.at(now));
+        let at = |link| self.rate(link, now).unwrap_or(Rate::ZERO);
         at(Link::Up(host)).min(at(Link::Down(host)))
     }
 
@@ -170,11 +184,8 @@ impl Part<'_> {
         path.iter().map(|id| self.links[id.index()]).collect()
     }
 
-    pub(super) fn network(&self) -> Network {
-        let mut network = Network::of_rates(&vec![Rate::ZERO; self.steps.len()]);
-        for (at, steps) in self.steps.iter().enumerate() {
-            network.set(LinkId(at as u32), steps.clone());
-        }
-        network
+    /// The links that were added, for the planner. Others cannot be added any more.
+    pub(super) fn network(&mut self) -> Network {
+        Network::of_steps(std::mem::take(&mut self.steps))
     }
 }
