@@ -13,7 +13,7 @@ mod pictures;
 mod plan;
 mod play;
 mod results;
-mod schedule;
+pub(super) mod schedule;
 mod stage;
 
 use std::{path::Path, time::Instant};
