@@ -31,8 +31,7 @@ pub(crate) struct Star {
 impl Star {
     /// Brings it up; the name is made unique by this process's number.
     pub(crate) fn up(&self, name: &str) -> Result<Lab> {
-        let file =
-            LabFile::from_toml(&self.toml()).context("a lab file of our own was refused")?;
+        let file = LabFile::from_toml(&self.toml()).context("a lab file of our own was refused")?;
         Ok(Lab::up(&file, &format!("{name}-{}", std::process::id()), daemon_command()?)?)
     }
 

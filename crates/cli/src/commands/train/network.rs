@@ -5,7 +5,7 @@ use std::{net::TcpListener, process::Command};
 use anyhow::{Context, Result};
 use laxity_lab::{Lab, run_ahead};
 
-use super::args::TrainArgs;
+use super::{args::TrainArgs, cast::Cast};
 use crate::commands::star::Star;
 
 /// The store's port in a lab, where nobody else is.
@@ -24,7 +24,8 @@ impl Place {
         if !args.lab {
             return Ok(Self::Here);
         }
-        let TrainArgs { ranks, seed, rate, rtt, loss, buffer, background, .. } = *args;
+        let TrainArgs { seed, rate, rtt, loss, buffer, background, .. } = *args;
+        let ranks = Cast::new(args).ranks();
         let star = Star { ranks, seed, rate, rtt, loss, buffer, background };
         Ok(Self::Lab(Box::new(star.up("train")?)))
     }

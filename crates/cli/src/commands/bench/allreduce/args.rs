@@ -53,6 +53,9 @@ pub(crate) struct AllReduceArgs {
     /// What may wait at a port.
     #[arg(long, default_value = "256KB")]
     pub(super) buffer: Bytes,
+    /// Tell Laxity the rate of the links, as an operator may.
+    #[arg(long)]
+    pub(super) line_rate: bool,
     /// Seed of losses and other traffic.
     #[arg(long, default_value_t = 1)]
     pub(super) seed: u64,
@@ -86,6 +89,8 @@ pub(super) enum Scheme {
     Laxity,
     /// A transpose over Laxity that loses nothing
     LaxityExact,
+    /// A ring over Laxity, which loses nothing
+    LaxityRing,
 }
 
 impl Scheme {
@@ -99,12 +104,13 @@ impl Scheme {
             Self::TransposeCubic => "transpose-cubic",
             Self::Laxity => "laxity",
             Self::LaxityExact => "laxity-exact",
+            Self::LaxityRing => "laxity-ring",
         }
     }
 
     pub(super) fn algorithm(self) -> Algorithm {
         match self {
-            Self::Cubic | Self::Default | Self::Bbr => Algorithm::Ring,
+            Self::Cubic | Self::Default | Self::Bbr | Self::LaxityRing => Algorithm::Ring,
             Self::HalvingCubic | Self::HalvingBbr => Algorithm::HalvingDoubling,
             Self::TransposeCubic | Self::Laxity | Self::LaxityExact => Algorithm::Transpose,
         }
@@ -121,7 +127,7 @@ impl Scheme {
 
     pub(super) fn transport(self) -> Transport {
         match self {
-            Self::Laxity | Self::LaxityExact => Transport::Laxity,
+            Self::Laxity | Self::LaxityExact | Self::LaxityRing => Transport::Laxity,
             _ => Transport::Tcp,
         }
     }
@@ -131,7 +137,7 @@ impl Scheme {
         match self {
             Self::Cubic | Self::HalvingCubic | Self::TransposeCubic => Some("cubic"),
             Self::Bbr | Self::HalvingBbr => Some("bbr"),
-            Self::Default | Self::Laxity | Self::LaxityExact => None,
+            Self::Default | Self::Laxity | Self::LaxityExact | Self::LaxityRing => None,
         }
     }
 

@@ -13,7 +13,7 @@ use laxity_lab::{Lab, run_ahead};
 
 use super::{
     super::{compare::schedule::Verdict, worker},
-    args::AllReduceArgs,
+    args::{AllReduceArgs, Scheme},
     message::{Contender, Event, Join, Order, Reduced},
 };
 use crate::{
@@ -79,11 +79,10 @@ impl Crew {
         // A key that nobody knows and nobody will need again.
         let mut key = [0; 32];
         random::fill(&mut key)?;
-        let contender =
-            |scheme: &super::args::Scheme| Contender {
-                scheme: *scheme,
-                min_delivery: scheme.min_delivery(args),
-            };
+        let contender = |scheme: &Scheme| Contender {
+            scheme: *scheme,
+            min_delivery: scheme.min_delivery(args),
+        };
         for rank in 0..args.ranks {
             let mut command = Command::new(&program);
             command.args(["bench", "rank"]);
@@ -98,6 +97,7 @@ impl Crew {
                 key,
                 schemes: args.schemes.iter().map(contender).collect(),
                 elements: args.elements(),
+                line_rate: args.line_rate.then_some(args.rate),
                 limit_ms: limit.as_millis() as u64,
             }))?;
             crew.ranks.push(member);
@@ -134,10 +134,11 @@ impl Crew {
     fn hear(&mut self, patience: Duration) -> Result<Vec<Event>> {
         let until = Instant::now() + patience;
         let ranks = self.ranks.iter_mut().enumerate();
-        ranks.map(|(rank, member)| {
-            member.hear(until).with_context(|| format!("rank {rank} in host h{}", rank + 1))
-        })
-        .collect()
+        ranks
+            .map(|(rank, member)| {
+                member.hear(until).with_context(|| format!("rank {rank} in host h{}", rank + 1))
+            })
+            .collect()
     }
 
     /// Takes it down; says how late the lab was, if runs did not count for it.

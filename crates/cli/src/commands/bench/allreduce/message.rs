@@ -1,6 +1,6 @@
 //! What `bench allreduce` and its ranks say to each other, one line of JSON each.
 
-use laxity_interface::Fraction;
+use laxity_interface::{Fraction, Rate};
 use serde::{Deserialize, Serialize};
 
 use super::args::Scheme;
@@ -32,6 +32,8 @@ pub(super) struct Join {
     pub(super) key: [u8; 32],
     pub(super) schemes: Vec<Contender>,
     pub(super) elements: usize,
+    /// What Laxity is told of the interface.
+    pub(super) line_rate: Option<Rate>,
     pub(super) limit_ms: u64,
 }
 
@@ -97,11 +99,9 @@ mod tests {
             host: "198.18.0.1".into(),
             port: 29_500,
             key: [7; 32],
-            schemes: vec![Contender {
-                scheme: Scheme::HalvingCubic,
-                min_delivery: Fraction::ONE,
-            }],
+            schemes: vec![Contender { scheme: Scheme::HalvingCubic, min_delivery: Fraction::ONE }],
             elements: 10,
+            line_rate: None,
             limit_ms: 5,
         });
         let line = serde_json::to_string(&order).unwrap();

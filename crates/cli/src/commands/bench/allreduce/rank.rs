@@ -7,12 +7,12 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
+use laxity_endpoint::Key;
 use laxity_fabric::{
     Communicator, Importance, Options, Outcome, Rank, ReduceOp,
     rendezvous::{Fabric, Secret, Settings},
 };
 use laxity_interface::Span;
-use laxity_endpoint::Key;
 
 use super::{
     super::{cpu, worker},
@@ -73,9 +73,9 @@ impl Joined {
         for (port, contender) in (join.port..).zip(&join.schemes) {
             let scheme = contender.scheme;
             let store = format!("{}:{port}", join.host);
-            let mut settings =
-                Settings::new(rank, world, store, Secret::Key(Key::new(join.key)));
+            let mut settings = Settings::new(rank, world, store, Secret::Key(Key::new(join.key)));
             settings.transport = scheme.transport();
+            settings.laxity.line_rate = join.line_rate;
             settings.tcp.congestion = scheme.control().map(str::to_owned);
             let fabric = Fabric::join(settings)
                 .with_context(|| format!("the ranks of {} do not meet", scheme.name()))?;
@@ -100,11 +100,7 @@ impl Joined {
         let end_ns = worker::now_ns();
         let cpu_s = (cpu::used() - cpu).as_secs_f64();
         self.check(&outcome)?;
-        let (delivered_min, all) = (outcome.least_delivered(), &outcome.delivered);
-        let delivered_mean = match all.len() {
-            0 => 1.0,
-            some => all.iter().sum::<f64>() / some as f64,
-        };
+        let (delivered_min, delivered_mean) = (outcome.least_delivered(), outcome.mean_delivered());
         Ok(Reduced { end_ns, delivered_min, delivered_mean, cpu_s })
     }
 

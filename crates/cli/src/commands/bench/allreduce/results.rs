@@ -94,6 +94,7 @@ pub(super) fn show(args: &AllReduceArgs, measured: &[Measured], started: Instant
         .with("rate_gbps", args.rate.as_gbps_f64())
         .with("rtt_us", args.rtt.as_us())
         .with("buffer_bytes", args.buffer.get())
+        .with("line_rate_told", args.line_rate)
         .with("invalid_runs_count", args.accept_invalid);
     report.rows.extend(measured.iter().map(|one| one.row(args)));
     if let Some(path) = &args.svg {
