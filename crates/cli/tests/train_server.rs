@@ -66,7 +66,7 @@ fn every_mode_trains_over_both_transports() {
 #[test]
 fn a_server_that_is_killed_is_replaced_and_nothing_acknowledged_is_lost() {
     let words = ["--mode", "async", "--ranks", "2", "--replica", "--kill", "server"];
-    for row in train(&[&words[..], &["--epochs", "20", "--apart", "0.5"]].concat()) {
+    for row in train(&[&words[..], &["--epochs", "3", "--apart", "0.5"]].concat()) {
         println!(
             "{}: took over {:.0} ms after the kill, first commit after {:.0} ms, {:.3e} apart",
             row["transport"],
@@ -86,7 +86,7 @@ fn a_server_that_is_killed_is_replaced_and_nothing_acknowledged_is_lost() {
 #[test]
 fn a_round_that_loses_its_server_is_done_again() {
     let words = ["--mode", "sync", "--ranks", "2", "--replica", "--kill", "server"];
-    for row in train(&[&words[..], &["--epochs", "20"]].concat()) {
+    for row in train(&[&words[..], &["--epochs", "3"]].concat()) {
         assert_eq!(row["promotions"], 1, "{row}");
         assert!(number(&row, "acknowledged") <= 2.0 * number(&row, "commits"), "{row}");
     }
@@ -94,7 +94,7 @@ fn a_round_that_loses_its_server_is_done_again() {
 
 #[test]
 fn the_job_goes_on_without_a_worker_an_aggregator_a_scheduler_or_a_replica() {
-    let cast = ["--ranks", "3", "--replica", "--aggregators", "1", "--epochs", "10"];
+    let cast = ["--ranks", "3", "--replica", "--aggregators", "1", "--epochs", "2"];
     for (mode, victim) in [
         ("async", "worker"),
         ("sync", "worker"),

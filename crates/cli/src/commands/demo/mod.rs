@@ -58,7 +58,7 @@ pub(crate) struct DemoArgs {
     #[arg(long)]
     runs: Option<usize>,
     /// Epochs of the training; 0 leaves it out.
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 4)]
     epochs: usize,
     /// Seed of the losses.
     #[arg(long, default_value_t = 1)]

@@ -32,7 +32,7 @@ pub(crate) struct TrainArgs {
     #[arg(long, default_value = "0.98")]
     pub(super) min_delivery: Fraction,
     /// By which steps gradients are reduced over TCP; over Laxity whatever may lose is a transpose
-    #[arg(long, value_enum, default_value = "auto")]
+    #[arg(long, value_enum, default_value = "ring")]
     pub(super) tcp_algorithm: Steps,
     /// A second process follows the server and takes over when that is lost
     #[arg(long, help_heading = SERVER)]

@@ -88,6 +88,9 @@ impl Follow<'_> {
                 self.bar
                     .set_message(format!("{} over {transport}: loss {loss:.3}", self.args.model));
             }
+            // Whoever speaks for the others may have left before they are done.
+            Word::Epoch(epoch)
+                if self.run.epochs.last().is_some_and(|last| last.epoch >= epoch.epoch) => {}
             Word::Epoch(mut epoch) => {
                 if Cast::new(self.args).ranks() > self.args.ranks {
                     epoch.delivered = self.service.held.delivered;
