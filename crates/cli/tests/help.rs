@@ -26,6 +26,7 @@ fn help_texts() {
     insta::assert_snapshot!("help_sim_run", help(&["sim", "run", "--help"]));
     insta::assert_snapshot!("help_sim_sweep", help(&["sim", "sweep", "--help"]));
     insta::assert_snapshot!("help_reproduce", help(&["reproduce", "--help"]));
+    insta::assert_snapshot!("help_bench_allreduce", help(&["bench", "allreduce", "--help"]));
     insta::assert_snapshot!("help_train", help(&["train", "--help"]));
     insta::assert_snapshot!("help_controller", help(&["controller", "--help"]));
     insta::assert_snapshot!("help_controller_status", help(&["controller", "status", "--help"]));

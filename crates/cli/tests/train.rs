@@ -4,22 +4,40 @@ mod common;
 
 use std::process::{Command, Stdio};
 
-use common::{run, text};
+use common::{json, run, text};
+
+/// The last row of each transport.
+fn last_rows(words: &[&str]) -> [serde_json::Value; 2] {
+    let output = run(words);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let result = json(&output);
+    let rows = result["rows"].as_array().expect("rows");
+    ["tcp", "laxity"].map(|transport| {
+        let last = rows.iter().rfind(|row| row["transport"] == transport);
+        last.expect("an epoch of each").clone()
+    })
+}
+
+const QUICK: [&str; 7] = ["train", "--quick", "--ranks", "3", "--min-delivery", "1", "--json"];
 
 #[test]
 fn both_transports_train_to_the_same_model() {
-    let output = run(&["train", "--quick", "--ranks", "3", "--min-delivery", "1", "--json"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let result: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let rows = result["rows"].as_array().expect("rows");
-    let last = |transport: &str| {
-        rows.iter().rfind(|row| row["transport"] == transport).expect("an epoch of each")
-    };
-    let (tcp, laxity) = (last("tcp"), last("laxity"));
-    assert_eq!(tcp["identical"], true);
-    // Nothing was lost, and sums are made in one order: the same numbers, to the last bit.
+    // By the same steps sums are made in one order: the same numbers, to the last bit.
+    let words = [&QUICK[..], &["--tcp-algorithm", "transpose"]].concat();
+    let [tcp, laxity] = last_rows(&words);
+    assert_eq!((&tcp["identical"], &laxity["identical"]), (&true.into(), &true.into()));
     assert_eq!(tcp["test_loss"], laxity["test_loss"]);
-    assert_eq!(laxity["delivered"], 1.0);
+    assert_eq!((&tcp["delivered"], &laxity["delivered"]), (&1.0.into(), &1.0.into()));
+}
+
+#[test]
+fn other_steps_make_sums_in_another_order_and_the_same_training() {
+    for steps in ["ring", "halving-doubling", "auto"] {
+        let [tcp, laxity] = last_rows(&[&QUICK[..], &["--tcp-algorithm", steps]].concat());
+        assert_eq!((&tcp["identical"], &tcp["delivered"]), (&true.into(), &1.0.into()));
+        let [one, two] = [tcp, laxity].map(|row| row["test_loss"].as_f64().expect("a number"));
+        assert!((one - two).abs() < 0.02 * two.abs(), "{steps}: {one} and {two}");
+    }
 }
 
 #[test]
@@ -58,4 +76,14 @@ fn what_cannot_be_trained_is_said_before_anything_starts() {
     let output = run(&["train", "--model", "mlp-mnist", "--ranks", "1"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("--data"), "{}", text(&output.stderr));
+    for (words, named) in [
+        (&["--replica"][..], "--mode"),
+        (&["--mode", "async", "--kill", "server"], "--replica"),
+        (&["--mode", "async", "--kill", "aggregator"], "--aggregators"),
+        (&["--mode", "sync", "--ranks", "1", "--kill", "worker"], "--ranks"),
+    ] {
+        let output = run(&[&["train"], words].concat());
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert!(text(&output.stderr).contains(named), "{}", text(&output.stderr));
+    }
 }

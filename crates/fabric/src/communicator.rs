@@ -365,8 +365,8 @@ impl<C: Carrier> Communicator<C> {
         Within { communicator: self, outer }
     }
 
-    /// Measures latency and bandwidth between all ranks, so that [`Algorithm::Auto`] chooses by
-    /// them. All ranks call it together, and all end with the same figures: the mean of what each
+    /// Measures latency and bandwidth between all ranks, in a ring and with all sending to all, so
+    /// that [`Algorithm::Auto`] chooses by them. All ranks call it together, and all end with the same figures: the mean of what each
     /// measured.
     pub fn measure(&mut self) -> Result<Network, OpError> {
         const ROUNDS: u64 = 8;
@@ -380,16 +380,26 @@ impl<C: Carrier> Communicator<C> {
         }
         let rounds = ROUNDS * u64::from(ranks.next_power_of_two().ilog2().max(1));
         let latency = (self.carrier.now().since(started) / rounds).as_secs_f64();
-        let mut numbers = vec![0f32; NUMBERS];
-        let took = self.all_reduce(&mut numbers, ReduceOp::Sum, &options)?.took.as_secs_f64();
-        let moved = 2.0 * (ranks - 1) as f64 / ranks as f64 * (NUMBERS * 4) as f64;
-        let per_byte = (took - 2.0 * latency).max(took / 10.0) / moved.max(1.0);
-        let mut figures = [latency, per_byte];
+        let mut per_byte = |algorithm: Algorithm, steps: usize| {
+            let options = Options { algorithm, ..Options::default() };
+            let mut numbers = vec![0f32; NUMBERS];
+            let took = self.all_reduce(&mut numbers, ReduceOp::Sum, &options)?.took.as_secs_f64();
+            let moved = 2.0 * (ranks - 1) as f64 / ranks as f64 * (NUMBERS * 4) as f64;
+            // Latencies and bytes overlap: what is left after all of the latencies may be little.
+            Ok::<f64, OpError>((took - steps as f64 * latency).max(took / 4.0) / moved.max(1.0))
+        };
+        let ring = per_byte(Algorithm::Ring, 2 * (ranks - 1))?;
+        let transpose = per_byte(Algorithm::Transpose, 2)?;
+        let mut figures = [latency, ring, transpose];
         self.all_reduce(&mut figures, ReduceOp::Mean, &options)?;
-        let [latency, per_byte] = figures;
-        let parcel = self.engine.network().parcel;
-        let bandwidth = Rate::bps((8.0 / per_byte.max(1e-15)) as u64);
-        let network = Network { latency: Span::from_secs_f64(latency), bandwidth, parcel };
+        let [latency, ring, transpose] = figures;
+        let rate = |per_byte: f64| Rate::bps((8.0 / per_byte.max(1e-15)) as u64);
+        let network = Network {
+            latency: Span::from_secs_f64(latency),
+            bandwidth: rate(ring),
+            crowded: rate(transpose),
+            parcel: self.engine.network().parcel,
+        };
         self.engine.set_network(network);
         Ok(network)
     }

@@ -54,6 +54,14 @@ impl Outcome {
         );
     }
 
+    /// What arrived of the contributions on average; 1 if nothing could be lost.
+    pub fn mean_delivered(&self) -> f64 {
+        match self.delivered.len() {
+            0 => 1.0,
+            some => self.delivered.iter().sum::<f64>() / some as f64,
+        }
+    }
+
     /// The least that arrived of any contribution that was not left out; 1 if nothing could be lost.
     pub fn least_delivered(&self) -> f64 {
         self.delivered.iter().copied().fold(1.0, f64::min)

@@ -14,6 +14,7 @@ pub(crate) mod recv;
 pub(crate) mod reproduce;
 pub(crate) mod send;
 pub(crate) mod sim;
+mod star;
 pub(crate) mod switch_config;
 pub(crate) mod train;
 pub(crate) mod why;

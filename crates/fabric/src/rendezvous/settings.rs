@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use laxity_interface::Span;
+use laxity_interface::{Rate, Span};
 use laxity_protocol::{Key, KeyError};
 
 use super::secret::Secret;
@@ -182,6 +182,12 @@ impl Settings {
             (settings.tcp.dead_after, settings.laxity.dead_after) = (time, time);
         }
         settings.tcp.congestion = given("LAXITY_TCP_CONGESTION");
+        if let Some(value) = given("LAXITY_LINE_RATE") {
+            let rate = value.parse::<Rate>().ok().filter(|rate| rate.as_bps() > 0);
+            let advice = "it is the speed of this host's interface, such as 25Gbps";
+            settings.laxity.line_rate =
+                Some(rate.ok_or_else(|| refuse("LAXITY_LINE_RATE", &value, advice))?);
+        }
         Ok(settings)
     }
 }
@@ -270,6 +276,7 @@ mod tests {
             ("LAXITY_DEAD_AFTER", "5"),
             ("LAXITY_JOIN_TIMEOUT", "0s"),
             ("LAXITY_INSECURE", "yes"),
+            ("LAXITY_LINE_RATE", "fast"),
         ] {
             let pairs = [&[(name, value)], &TORCH[..]].concat();
             let error = read(&pairs).expect_err(name).to_string();

@@ -157,7 +157,15 @@ pub struct Handle {
 }
 
 /// Runs a driver in a thread of its own, until its handle is dropped.
-pub fn spawn<C: Carrier + Send + 'static>(mut driver: Driver<C>) -> std::io::Result<Handle> {
+pub fn spawn<C: Carrier + Send + 'static>(driver: Driver<C>) -> std::io::Result<Handle> {
+    spawn_with(driver, drop)
+}
+
+/// The same; at its end `goodbye` gets the carrier, to take leave of the others.
+pub fn spawn_with<C: Carrier + Send + 'static>(
+    mut driver: Driver<C>,
+    goodbye: impl FnOnce(C) + Send + 'static,
+) -> std::io::Result<Handle> {
     let (commands, inbox) = channel::<Command>();
     let (outbox, notices) = sync_channel(MOST_NOTICES);
     let rank = driver.node.rank();
@@ -167,7 +175,10 @@ pub fn spawn<C: Carrier + Send + 'static>(mut driver: Driver<C>) -> std::io::Res
             match inbox.try_recv() {
                 Ok(command) => command(&mut driver.node, driver.carrier.now()),
                 Err(TryRecvError::Empty) => break,
-                Err(TryRecvError::Disconnected) => return,
+                Err(TryRecvError::Disconnected) => {
+                    driver.submit();
+                    return goodbye(driver.carrier);
+                }
             }
         }
         while let Some(notice) = driver.node.poll_notice() {

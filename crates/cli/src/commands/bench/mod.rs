@@ -1,5 +1,6 @@
 //! `laxity bench`: measurements that anyone can repeat.
 
+mod allreduce;
 pub(crate) mod compare;
 mod cpu;
 mod laxity;
@@ -22,9 +23,13 @@ pub(crate) struct BenchArgs {
 enum Bench {
     Transfer(transfer::TransferArgs),
     Compare(compare::CompareArgs),
+    #[command(name = "allreduce")]
+    AllReduce(allreduce::AllReduceArgs),
     Serve(serve::ServeArgs),
     #[command(hide = true)]
     Worker(worker::WorkerArgs),
+    #[command(hide = true)]
+    Rank(allreduce::rank::RankArgs),
 }
 
 /// Runs one.
@@ -32,7 +37,9 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     match &args.what {
         Bench::Transfer(args) => transfer::run(args),
         Bench::Compare(args) => compare::run(args),
+        Bench::AllReduce(args) => allreduce::run(args),
         Bench::Serve(args) => serve::run(args),
         Bench::Worker(args) => worker::run(args),
+        Bench::Rank(args) => allreduce::rank::run(args),
     }
 }

@@ -54,7 +54,7 @@ impl Cell {
 }
 
 /// Runs it.
-pub(super) fn run(args: &DemoArgs) -> Result<()> {
+pub(super) fn run(args: &DemoArgs, first: Vec<Section>) -> Result<()> {
     let started = Instant::now();
     if args.rate.as_bps() == 0 || args.size.get() < 4 {
         bail!("--rate and --size must be larger than nothing");
@@ -69,7 +69,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<()> {
     let page = args.out.join("demo.html");
     std::fs::write(&picture, &chart)
         .with_context(|| format!("cannot write {}", picture.display()))?;
-    std::fs::write(&page, html(args, &report, &chart))
+    std::fs::write(&page, html(args, &report, &chart, first))
         .with_context(|| format!("cannot write {}", page.display()))?;
     let shown = [
         "loss_percent",
@@ -208,15 +208,17 @@ fn report(args: &DemoArgs, cells: &[Cell], started: Instant) -> Report {
     report
 }
 
-fn html(args: &DemoArgs, report: &Report, chart: &str) -> String {
+fn html(args: &DemoArgs, report: &Report, chart: &str, first: Vec<Section>) -> String {
     let text = format!(
         "A tensor of {} goes through an emulated link of {} with a round trip of {}. The receiver \
          needs at least the stated fraction of it; what the network loses beyond that is sent again, \
          and nothing else is.",
         args.size, args.rate, args.rtt
     );
-    Page::new("Laxity: the same transfer at several loss rates")
-        .intro(text)
+    let page = Page::new("Laxity: the same transfer at several loss rates").intro(text);
+    first
+        .into_iter()
+        .fold(page, Page::section)
         .section(Section::new("Completion time").svg(chart))
         .section(Section::new("Figures").table(report))
         .provenance(&report.meta)

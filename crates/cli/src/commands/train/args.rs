@@ -10,7 +10,8 @@ use laxity_interface::{Bytes, Fraction, Rate, Span};
 ///
 /// Starts one process per rank on this machine, or in the hosts of a private network (`--lab`). Every
 /// step ends with an all-reduce of the gradients, which may lose what `--min-delivery` leaves open;
-/// all ranks end every step with the same parameters, bit for bit. With RANK, WORLD_SIZE, MASTER_ADDR
+/// all ranks end every step with the same parameters, bit for bit. With `--mode` sync, async or ssp a
+/// server holds the model instead, and workers push gradients to it. With RANK, WORLD_SIZE, MASTER_ADDR
 /// and MASTER_PORT in the environment, as torchrun sets them, this process is that one rank and
 /// starts nothing.
 #[derive(ClapArgs, Clone, Debug)]
@@ -18,7 +19,10 @@ pub(crate) struct TrainArgs {
     /// What is trained: mlp, cnn, lstm, mf, lda, or one that needs --data (see docs/learn.md)
     #[arg(long, default_value = "mlp")]
     pub(super) model: String,
-    /// Processes that train together
+    /// How ranks train together: all-reduce, or a parameter server with one of three rules
+    #[arg(long, value_enum, default_value = "allreduce")]
+    pub(super) mode: Method,
+    /// Processes that compute; a server and its helpers come on top
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(super) ranks: u32,
     /// What carries gradients; one after the other if several are given
@@ -30,6 +34,31 @@ pub(crate) struct TrainArgs {
     /// By which steps gradients are reduced over TCP; over Laxity whatever may lose is a transpose
     #[arg(long, value_enum, default_value = "ring")]
     pub(super) tcp_algorithm: Steps,
+    /// A second process follows the server and takes over when that is lost
+    #[arg(long, help_heading = SERVER)]
+    pub(super) replica: bool,
+    /// A process plans when and through whom updates travel
+    #[arg(long, help_heading = SERVER)]
+    pub(super) scheduler: bool,
+    /// Processes that sum updates on the way; they bring a scheduler
+    #[arg(long, value_name = "COUNT", default_value_t = 0, help_heading = SERVER,
+          value_parser = clap::value_parser!(u32).range(0..=16))]
+    pub(super) aggregators: u32,
+    /// The most commits between the version an update is computed from and its own (async, ssp)
+    #[arg(long, value_name = "COMMITS", help_heading = SERVER)]
+    pub(super) staleness: Option<u64>,
+    /// How many updates a worker may be ahead of the slowest (ssp)
+    #[arg(long, value_name = "UPDATES", default_value_t = 2, help_heading = SERVER)]
+    pub(super) ahead: u64,
+    /// How far the replica may be behind, by the norms of what it lacks: commits wait for it
+    #[arg(long, value_name = "NORM", default_value_t = f64::INFINITY, help_heading = SERVER)]
+    pub(super) apart: f64,
+    /// Kill a process of this kind (SIGKILL) in the middle, and measure what that costs
+    #[arg(long, value_enum, value_name = "ROLE", help_heading = SERVER)]
+    pub(super) kill: Option<Victim>,
+    /// After so many updates; default: half of them
+    #[arg(long, value_name = "UPDATES", requires = "kill", help_heading = SERVER)]
+    pub(super) kill_at: Option<u64>,
     /// Epochs; default: what suits the model
     #[arg(long)]
     pub(super) epochs: Option<usize>,
@@ -77,9 +106,64 @@ pub(crate) struct TrainArgs {
     pub(super) json: bool,
 }
 
+const SERVER: &str = "With a parameter server";
+
+/// How ranks train together; docs/roles.md has the rules.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum Method {
+    /// All reduce their gradients, in every step
+    Allreduce,
+    /// The server takes the mean of all workers' updates, round by round
+    Sync,
+    /// Each update counts as it arrives
+    Async,
+    /// The same, but nobody gets far ahead of the slowest
+    Ssp,
+}
+
+impl Method {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Allreduce => "allreduce",
+            Self::Sync => "sync",
+            Self::Async => "async",
+            Self::Ssp => "ssp",
+        }
+    }
+}
+
+/// Who is killed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum Victim {
+    /// Its replica takes over
+    Server,
+    /// The server goes on alone
+    Replica,
+    /// The last one; others do not wait for it
+    Worker,
+    /// Its workers send straight to the server
+    Aggregator,
+    /// Workers go by themselves
+    Scheduler,
+}
+
+impl Victim {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Replica => "replica",
+            Self::Worker => "worker",
+            Self::Aggregator => "aggregator",
+            Self::Scheduler => "scheduler",
+        }
+    }
+}
+
 /// How an all-reduce goes; docs/fabric.md has bytes and steps of each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(super) enum Steps {
+    /// What is expected to be fastest, by what is measured before the first step
+    Auto,
     /// Parts go round, as in gloo and NCCL
     Ring,
     /// Pairs exchange half, a quarter, … and back
@@ -91,6 +175,7 @@ pub(super) enum Steps {
 impl Steps {
     pub(super) fn algorithm(self) -> Algorithm {
         match self {
+            Self::Auto => Algorithm::Auto,
             Self::Ring => Algorithm::Ring,
             Self::HalvingDoubling => Algorithm::HalvingDoubling,
             Self::Transpose => Algorithm::Transpose,

@@ -3,25 +3,45 @@
 use std::{
     fs,
     io::{BufRead, BufReader},
-    path::PathBuf,
-    process::{Child, Command, Stdio},
+    os::unix::process::ExitStatusExt,
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, Stdio},
     sync::mpsc::{self, RecvTimeoutError},
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
+use laxity_fabric::Rank;
 
-use super::{WORDS, args::TrainArgs, network::Place, word::Word};
+use super::{
+    MODELS, WORDS,
+    args::TrainArgs,
+    cast::{Cast, Part},
+    network::Place,
+    word::Word,
+};
 use crate::{keys, sys::signal, wait::TICK};
 
-/// How long ranks may take to end once rank 0 has.
+/// How long ranks may take to end once all have done their work.
 const END: Duration = Duration::from_secs(20);
 
 /// All ranks. Killed when dropped.
 pub(super) struct Crew {
-    ranks: Vec<Child>,
-    words: mpsc::Receiver<String>,
+    cast: Cast,
+    ranks: Vec<Member>,
+    words: mpsc::Receiver<(Rank, String)>,
     key: KeyFile,
+    /// Where models are left for a comparison, if somebody will be killed.
+    models: Option<Folder>,
+}
+
+/// One process.
+struct Member {
+    child: Child,
+    /// Of those that wait for the workers' end: closing it is the word.
+    input: Option<ChildStdin>,
+    /// It may die without being missed.
+    dead: bool,
 }
 
 /// A key of this training's own; the file goes with it.
@@ -34,6 +54,25 @@ impl Drop for KeyFile {
     }
 }
 
+/// A folder of this training's own, which goes with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(transport: &str) -> Result<Self> {
+        let name = format!("laxity-train-{}-{transport}.models", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir(&path).with_context(|| format!("cannot create `{}`", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left over is of no use to anybody.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
 impl Crew {
     /// Starts every rank with this process's own arguments.
     pub(super) fn start(args: &TrainArgs, transport: &str, place: &Place) -> Result<Self> {
@@ -43,16 +82,18 @@ impl Crew {
                 .join(format!("laxity-train-{}-{transport}.key", std::process::id())),
         );
         keys::write(&key.0, &keys::generate()?, true)?;
+        let models = args.kill.map(|_| Folder::new(transport)).transpose()?;
         let (host, port) = place.store()?;
         let (tell, words) = mpsc::channel();
-        let mut crew = Self { ranks: Vec::new(), words, key };
-        for rank in 0..args.ranks {
+        let cast = Cast::new(args);
+        let mut crew = Self { cast, ranks: Vec::new(), words, key, models };
+        for rank in 0..cast.ranks() {
             let mut command = Command::new(&program);
             command.args(std::env::args_os().skip(1));
             command
                 .env("RANK", rank.to_string())
                 .env("LOCAL_RANK", rank.to_string())
-                .env("WORLD_SIZE", args.ranks.to_string())
+                .env("WORLD_SIZE", cast.ranks().to_string())
                 .env("MASTER_ADDR", &host)
                 .env("MASTER_PORT", port.to_string())
                 .env("LAXITY_TRANSPORT", transport)
@@ -64,29 +105,35 @@ impl Crew {
             if let Some(control) = &args.tcp_control {
                 command.env("LAXITY_TCP_CONGESTION", control);
             }
-            command.stdin(Stdio::null()).stdout(Stdio::piped());
+            if let Some(models) = &crew.models {
+                command.env(MODELS, &models.0);
+            }
+            let waits = !matches!(cast.part(Rank::new(rank)), Part::Worker(_));
+            command
+                .stdin(if waits { Stdio::piped() } else { Stdio::null() })
+                .stdout(Stdio::piped());
             let mut command = place.put(rank, command)?;
             let mut child = command.spawn().with_context(|| format!("cannot start rank {rank}"))?;
-            if rank == 0 {
-                let out = child.stdout.take().context("a rank without standard output")?;
-                let tell = tell.clone();
-                std::thread::spawn(move || {
-                    let lines = BufReader::new(out).lines().map_while(Result::ok);
-                    lines.map_while(|line| tell.send(line).ok()).for_each(drop);
-                });
-            }
-            crew.ranks.push(child);
+            let out = child.stdout.take().context("a rank without standard output")?;
+            let (tell, rank) = (tell.clone(), Rank::new(rank));
+            std::thread::spawn(move || {
+                let lines = BufReader::new(out).lines().map_while(Result::ok);
+                lines.map_while(|line| tell.send((rank, line)).ok()).for_each(drop);
+            });
+            let input = child.stdin.take();
+            crew.ranks.push(Member { child, input, dead: false });
         }
         Ok(crew)
     }
 
-    /// What rank 0 says next; nothing when it has ended.
-    pub(super) fn next(&mut self) -> Result<Option<Word>> {
+    /// What a rank says next; nothing when all have ended.
+    pub(super) fn next(&mut self) -> Result<Option<(Rank, Word)>> {
         loop {
             match self.words.recv_timeout(TICK) {
-                Ok(line) => {
+                Ok((rank, line)) => {
                     let word = serde_json::from_str(&line);
-                    return word.map(Some).with_context(|| format!("rank 0 said `{line}`"));
+                    let word = word.with_context(|| format!("{rank} said `{line}`"))?;
+                    return Ok(Some((rank, word)));
                 }
                 Err(RecvTimeoutError::Disconnected) => return Ok(None),
                 Err(RecvTimeoutError::Timeout) => {
@@ -97,14 +144,44 @@ impl Crew {
         }
     }
 
-    /// A rank that has failed ends the training for all.
+    /// A rank that has failed ends the training for all; with a server, one that was killed does not.
+    /// When all workers have ended, the others are told.
     fn look(&mut self) -> Result<()> {
-        for (rank, child) in self.ranks.iter_mut().enumerate() {
-            if let Some(status) = child.try_wait()?.filter(|status| !status.success()) {
-                bail!("rank {rank} ended with {status}; what it said is above");
+        let cast = self.cast;
+        let mut workers = 0;
+        for (rank, member) in (0..).map(Rank::new).zip(&mut self.ranks) {
+            let status = member.child.try_wait()?;
+            let works = matches!(cast.part(rank), Part::Worker(_));
+            workers += usize::from(works && status.is_none());
+            let Some(status) = status.filter(|status| !status.success()) else { continue };
+            let survives = cast.ranks() > cast.workers && status.signal().is_some();
+            if !survives {
+                bail!("{rank} ended with {status}; what it said is above");
+            }
+            if !std::mem::replace(&mut member.dead, true) {
+                eprintln!("note: {rank}, a {}, ended with {status}", cast.part(rank).name());
             }
         }
+        let alive = |(rank, member): (Rank, &Member)| {
+            matches!(cast.part(rank), Part::Worker(_)) && !member.dead
+        };
+        if workers == 0 {
+            if !(0..).map(Rank::new).zip(&self.ranks).any(alive) {
+                bail!("all workers were killed");
+            }
+            self.ranks.iter_mut().for_each(|member| member.input = None);
+        }
         Ok(())
+    }
+
+    /// Kills a rank as nothing else can.
+    pub(super) fn kill(&mut self, rank: Rank) -> Result<()> {
+        self.ranks[rank.index()].child.kill().with_context(|| format!("cannot kill {rank}"))
+    }
+
+    /// Where ranks left their models.
+    pub(super) fn models(&self) -> Option<&Path> {
+        self.models.as_ref().map(|folder| folder.0.as_path())
     }
 
     /// Waits for all ranks to end.
@@ -112,22 +189,22 @@ impl Crew {
         let until = Instant::now() + END;
         loop {
             self.look()?;
-            let left = self.ranks.iter_mut().filter_map(|child| child.try_wait().transpose());
-            if left.count() == self.ranks.len() {
+            let ended = self.ranks.iter_mut().filter_map(|one| one.child.try_wait().transpose());
+            if ended.count() == self.ranks.len() {
                 return Ok(());
             }
             if Instant::now() > until {
-                bail!("ranks did not end within {} s of rank 0", END.as_secs());
+                bail!("ranks did not end within {} s of their last word", END.as_secs());
             }
             signal::check()?;
-            std::thread::sleep(TICK);
+            std::thread::sleep(TICK / 4);
         }
     }
 }
 
 impl Drop for Crew {
     fn drop(&mut self) {
-        for child in &mut self.ranks {
+        for Member { child, .. } in &mut self.ranks {
             // One that has ended cannot be killed, which is what is wanted.
             let _ = child.kill();
             let _ = child.wait();

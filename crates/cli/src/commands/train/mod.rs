@@ -1,30 +1,45 @@
 //! `laxity train`: the same training over TCP and over Laxity.
+//!
+//! `cast` says which rank does what; `rank` reduces with all others, `worker` talks to a server, `holder`
+//! is one or helps one; `crew` holds their processes, `follow` listens to them, `results` shows what
+//! came of it.
 
 mod args;
+mod cast;
 mod crew;
+mod follow;
+mod holder;
 mod network;
 mod rank;
 mod results;
 mod word;
+mod worker;
 
 use std::{
     io::{self, Write},
     time::Instant,
 };
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use laxity_fabric::rendezvous::Settings;
 
 pub(crate) use self::args::TrainArgs;
-use self::{crew::Crew, network::Place, results::Run, word::Word};
+use self::{
+    args::Method,
+    cast::{Cast, Part},
+    follow::lead,
+    network::Place,
+    word::Word,
+};
 use crate::{
     failure::{Explain, usage},
-    progress,
     sys::signal,
 };
 
 /// Set by whoever starts ranks: rank 0 speaks in [`Word`]s.
 const WORDS: &str = "LAXITY_TRAIN_WORDS";
+/// Set by whoever will kill a rank: where a server and its replica leave their models.
+const MODELS: &str = "LAXITY_TRAIN_MODELS";
 
 pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     if std::env::var_os("RANK").is_some() {
@@ -35,6 +50,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
         let known = laxity_learn::JOBS.join(", ");
         return Err(usage(format!("there is no model `{}`; known are {known}", args.model)));
     }
+    check(args)?;
     signal::watch();
     let started = Instant::now();
     let place = Place::new(args)?;
@@ -50,40 +66,45 @@ fn take_part(args: &TrainArgs) -> Result<()> {
     let settings = Settings::from_env()
         .explain("cannot tell which rank this is", "unset RANK to start all ranks from here")?;
     let words = std::env::var_os(WORDS).is_some();
-    rank::run(args, settings, |word| {
+    let rank = settings.rank;
+    let tell = |word: &Word| {
         let text = match words {
             true => serde_json::to_string(word).expect("words are plain data"),
             false => results::line(word),
         };
         // Whoever listened has gone: the training goes on.
         let _ = writeln!(io::stdout(), "{text}");
-    })
+    };
+    match (args.mode, Cast::new(args).part(rank)) {
+        (Method::Allreduce, _) => rank::run(args, settings, tell),
+        (_, Part::Worker(_)) => worker::run(args, settings, tell),
+        _ => holder::run(args, settings, tell),
+    }
 }
 
-/// Starts all ranks and follows rank 0 to its end.
-fn lead(args: &TrainArgs, transport: &'static str, place: &Place) -> Result<Run> {
-    let mut crew = Crew::start(args, transport, place)?;
-    let mut run = Run::new(transport);
-    let bar = progress::count(0, format!("{} over {transport}: ranks meet", args.model));
-    while let Some(word) = crew.next()? {
-        match word {
-            Word::Begin { steps, parameters } => {
-                bar.set_length(steps as u64);
-                run.parameters = parameters;
-            }
-            Word::Step { step, loss } => {
-                bar.set_position(step as u64);
-                bar.set_message(format!("{} over {transport}: loss {loss:.3}", args.model));
-            }
-            Word::Epoch(epoch) => {
-                let Run { epochs, .. } = &mut run;
-                epochs.push(epoch);
-                bar.println(format!("{transport}: {}", results::line(&Word::Epoch(epoch))));
-            }
-            Word::End { hash } => run.hash = Some(hash),
-        }
+/// Refuses what makes no sense together.
+fn check(args: &TrainArgs) -> Result<()> {
+    let server = args.replica || args.scheduler || args.aggregators > 0 || args.kill.is_some();
+    if args.mode == Method::Allreduce && server {
+        return Err(usage(
+            "--replica, --scheduler, --aggregators and --kill need a server: give --mode sync, \
+             async or ssp",
+        ));
     }
-    bar.finish_and_clear();
-    crew.end().with_context(|| format!("the training over {transport} did not end well"))?;
-    Ok(run)
+    if args.apart.is_nan() || args.apart < 0.0 {
+        return Err(usage("--apart must be a number, 0 or above"));
+    }
+    match args.kill {
+        Some(victim) if Cast::new(args).last(victim.name()).is_none() => {
+            let name = victim.name();
+            Err(usage(format!("--kill {name}: there is none; --{name} or --{name}s brings one")))
+        }
+        Some(args::Victim::Server) if !args.replica => {
+            Err(usage("--kill server ends the training unless there is a --replica"))
+        }
+        Some(args::Victim::Worker) if args.ranks < 2 => {
+            Err(usage("--kill worker needs --ranks of 2 or more: somebody has to go on"))
+        }
+        _ => Ok(()),
+    }
 }

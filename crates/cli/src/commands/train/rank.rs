@@ -12,30 +12,28 @@ use laxity_fabric::{
     Communicator, Options, Rank, ReduceOp,
     rendezvous::{Fabric, Settings, Transport},
 };
+use laxity_interface::Span;
 use laxity_learn::{Job, Sgd, Size, clip, shuffled};
 use laxity_report::stats;
 
 use super::{
-    args::TrainArgs,
+    args::{Steps, TrainArgs},
     word::{Epoch, Word},
 };
 use crate::failure::Explain;
 
-/// Steps between two signs of life.
-const SIGN: Duration = Duration::from_millis(200);
+/// Time between two signs of life.
+pub(super) const SIGN: Duration = Duration::from_millis(200);
 /// How long a rank that is done waits for the others to hear it.
-const GOODBYE: Duration = Duration::from_secs(10);
+pub(super) const GOODBYE: Duration = Duration::from_secs(10);
+
+/// How long a rank that cannot go on tries to tell the others.
+const FAREWELL: Span = Span::from_secs(2);
 
 /// Takes part as the rank that `settings` say. Rank 0 tells `tell` how it goes.
 pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Word)) -> Result<()> {
     let (rank, world, transport) = (settings.rank, settings.world, settings.transport);
-    let size = if args.quick { Size::Quick } else { Size::Full };
-    let Job { model, setup, .. } = Job::new(&args.model, args.data.as_deref(), size)
-        .explain("cannot set up the training", "`laxity train --help` lists the models")?;
-    let mut parameters = match &args.resume {
-        Some(path) => load(path, model.layout().len())?,
-        None => model.start(args.seed),
-    };
+    let (Job { model, setup, .. }, mut parameters) = start(args)?;
     let patience = "look at the messages of the other ranks above";
     let fabric = Fabric::join(settings).explain(format!("{rank} cannot take part"), patience)?;
     let mut ranks = Communicator::new(fabric, world);
@@ -46,11 +44,13 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
     let steps = steps_per_epoch * epochs;
     let options = match transport {
         Transport::Laxity => Options::at_least(args.min_delivery),
-        // A transpose would meet incast, which TCP takes badly: no weak baseline.
         Transport::Tcp => {
             Options { algorithm: args.tcp_algorithm.algorithm(), ..Options::default() }
         }
     };
+    if transport == Transport::Tcp && args.tcp_algorithm == Steps::Auto {
+        ranks.measure().with_context(|| format!("{rank} measured the network"))?;
+    }
     let mut sgd = Sgd::new(setup.policy, parameters.len(), setup.momentum, setup.decay);
     let mut telling = |word: &Word| {
         if rank == Rank::new(0) {
@@ -74,13 +74,17 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
                 clip(&mut gradient, limit);
             }
             let sent = Instant::now();
-            let outcome = ranks
-                .all_reduce(&mut gradient, ReduceOp::Mean, &options)
-                .with_context(|| format!("{rank} stopped in step {step} of {steps}"))?;
+            let reduced = ranks.all_reduce(&mut gradient, ReduceOp::Mean, &options);
+            if reduced.is_err() {
+                // The others shall hear why before this process is gone.
+                ranks.flush(FAREWELL);
+            }
+            let outcome =
+                reduced.with_context(|| format!("{rank} stopped in step {step} of {steps}"))?;
             reduce_ms.push(sent.elapsed().as_secs_f64() * 1e3);
             sgd.apply(&mut parameters, &gradient, setup.schedule.rate(step, steps, 0));
             train_loss += loss;
-            delivered += outcome.delivered.iter().sum::<f64>() / outcome.delivered.len() as f64;
+            delivered += outcome.mean_delivered();
             trained += begun.elapsed();
             step_ms.push(begun.elapsed().as_secs_f64() * 1e3);
             if sign.elapsed() > SIGN {
@@ -115,6 +119,18 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
     Ok(())
 }
 
+/// The training and its first parameters.
+pub(super) fn start(args: &TrainArgs) -> Result<(Job, Vec<f32>)> {
+    let size = if args.quick { Size::Quick } else { Size::Full };
+    let job = Job::new(&args.model, args.data.as_deref(), size)
+        .explain("cannot set up the training", "`laxity train --help` lists the models")?;
+    let parameters = match &args.resume {
+        Some(path) => load(path, job.model.layout().len())?,
+        None => job.model.start(args.seed),
+    };
+    Ok((job, parameters))
+}
+
 /// The hash of the parameters, which is an error if any rank has another one.
 fn same_everywhere(ranks: &mut Communicator<Fabric>, parameters: &[f32]) -> Result<u64> {
     let mut hasher = DefaultHasher::new();
@@ -129,7 +145,8 @@ fn same_everywhere(ranks: &mut Communicator<Fabric>, parameters: &[f32]) -> Resu
     Ok(own)
 }
 
-fn save(path: &Path, parameters: &[f32]) -> Result<()> {
+/// Writes parameters, whole or not at all.
+pub(super) fn save(path: &Path, parameters: &[f32]) -> Result<()> {
     let bytes: Vec<u8> = parameters.iter().flat_map(|number| number.to_le_bytes()).collect();
     // Whoever reads it finds the old one or the new one, never half of it.
     let draft = path.with_extension("new");

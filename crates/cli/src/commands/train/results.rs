@@ -10,6 +10,7 @@ use laxity_report::{
 
 use super::{
     args::TrainArgs,
+    follow::Service,
     word::{Epoch, Word},
 };
 use crate::{
@@ -27,11 +28,13 @@ pub(super) struct Run {
     pub(super) epochs: Vec<Epoch>,
     /// Of the parameters, which were the same on all ranks.
     pub(super) hash: Option<u64>,
+    /// What the server and its helpers did, if there was one.
+    pub(super) service: Option<Service>,
 }
 
 impl Run {
     pub(super) fn new(transport: &'static str) -> Self {
-        Self { transport, parameters: 0, epochs: Vec::new(), hash: None }
+        Self { transport, parameters: 0, epochs: Vec::new(), hash: None, service: None }
     }
 }
 
@@ -49,6 +52,19 @@ pub(super) fn line(word: &Word) -> String {
             epoch.delivered * 100.0,
             epoch.step_ms
         ),
+        Word::Done(done) => {
+            format!("done: {} updates count, {} do not", done.acknowledged, done.dropped)
+        }
+        Word::Held(held) => format!(
+            "{} commits, {:.1} late on average, {:.2} % delivered",
+            held.commits,
+            held.delay_mean,
+            held.delivered * 100.0
+        ),
+        Word::Promoted(promoted) => format!(
+            "took over at version {} ({} was the last that the old server spoke of, {:.0} ms before)",
+            promoted.commits, promoted.heard, promoted.silent_ms
+        ),
         Word::End { hash } => format!("all ranks have the same parameters ({hash:016x})"),
     }
 }
@@ -61,6 +77,7 @@ pub(super) fn show(args: &TrainArgs, runs: &[Run], started: Instant) -> Result<(
             report.push(
                 Row::new()
                     .with("model", args.model.as_str())
+                    .with("mode", args.mode.name())
                     .with("transport", run.transport)
                     .with("ranks", args.ranks)
                     .with("parameters", run.parameters as u64)
@@ -73,8 +90,11 @@ pub(super) fn show(args: &TrainArgs, runs: &[Run], started: Instant) -> Result<(
                     .with("step_ms", epoch.step_ms)
                     .with("step_p99_ms", epoch.step_p99_ms)
                     .with("reduce_ms", epoch.reduce_ms)
-                    .with("identical", run.hash.is_some()),
+                    .with("identical", run.service.is_none().then_some(run.hash.is_some())),
             );
+        }
+        if let (Some(service), Some(row)) = (&run.service, report.rows.last_mut()) {
+            *row = serve(std::mem::take(row), args, service);
         }
     }
     if let Some(path) = &args.svg {
@@ -94,7 +114,59 @@ pub(super) fn show(args: &TrainArgs, runs: &[Run], started: Instant) -> Result<(
         "step_p99_ms",
         "reduce_ms",
     ];
-    output::emit(&report, args.json, To::Stdout, &columns)
+    output::emit(&report, args.json, To::Stdout, &columns)?;
+    match args.json {
+        true => Ok(()),
+        false => output::print(&words(runs), To::Stdout),
+    }
+}
+
+/// What the server did, beside the last epoch.
+fn serve(row: Row, args: &TrainArgs, service: &Service) -> Row {
+    let Service { held, promoted, .. } = service;
+    row.with("commits", held.commits)
+        .with("acknowledged", service.acknowledged)
+        .with("dropped", service.dropped)
+        .with("delay_mean", held.delay_mean)
+        .with("delay_max", service.delay_max)
+        .with("promotions", u64::from(held.epoch))
+        .with("killed", args.kill.map(super::args::Victim::name))
+        .with("takeover_ms", service.takeover_ms)
+        .with("promotion_ms", service.promotion_ms)
+        .with("promoted_at", promoted.map(|promoted| promoted.commits))
+        .with("apart_bound", args.apart.is_finite().then_some(args.apart))
+        .with("apart_max", service.apart_max)
+        .with("divergence", service.divergence)
+}
+
+/// The same for people.
+fn words(runs: &[Run]) -> String {
+    let mut text = String::new();
+    for (run, service) in runs.iter().filter_map(|run| Some((run, run.service.as_ref()?))) {
+        let Service { held, .. } = service;
+        text += &format!(
+            "{}: {} commits, {} updates acknowledged, {} dropped, {:.2} commits late on average \
+             ({} at most)\n",
+            run.transport,
+            held.commits,
+            service.acknowledged,
+            service.dropped,
+            held.delay_mean,
+            service.delay_max
+        );
+        if let (Some(took), Some(went)) = (service.takeover_ms, service.promotion_ms) {
+            text += &format!(
+                "{}: the replica took over {took:.0} ms after the kill and committed its first update \
+                 after {went:.0} ms",
+                run.transport
+            );
+            if let Some(far) = service.divergence {
+                text += &format!("; both models were {far:.3e} apart");
+            }
+            text += "\n";
+        }
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
 }
 
 fn picture(args: &TrainArgs, runs: &[Run]) -> String {

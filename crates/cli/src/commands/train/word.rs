@@ -1,4 +1,4 @@
-//! What rank 0 tells whoever started it, one line of JSON each.
+//! What ranks tell whoever started them, one line of JSON each.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,12 @@ pub(super) enum Word {
         /// Their hash, for comparing runs.
         hash: u64,
     },
+    /// A worker of a server is done.
+    Done(Done),
+    /// The server has committed something.
+    Held(Held),
+    /// A replica is the server now.
+    Promoted(Promoted),
 }
 
 /// What an epoch brought.
@@ -36,18 +42,78 @@ pub(super) struct Epoch {
     pub(super) epoch: usize,
     /// Seconds of training since the start, without the time for tests of the model.
     pub(super) seconds: f64,
-    /// Mean loss on what it learned from, on rank 0.
+    /// Mean loss on what it learned from, on the rank that tells.
     pub(super) train_loss: f64,
     /// Loss on the test set.
     pub(super) test_loss: f64,
     /// Points of 100 on the test set.
     pub(super) score: f64,
-    /// The part of rank 0's shard that arrived, mean over ranks and steps.
+    /// The part that arrived of the gradients, mean over ranks and steps. With a server it says so.
     pub(super) delivered: f64,
     /// Mean time of a step.
     pub(super) step_ms: f64,
     /// The slowest of a hundred steps.
     pub(super) step_p99_ms: f64,
-    /// Mean time that a step's all-reduce took.
+    /// Mean time that a step's all-reduce took, or getting a model and pushing an update.
     pub(super) reduce_ms: f64,
+}
+
+/// What became of a worker's updates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Done {
+    /// The server said that they count.
+    pub(super) acknowledged: u64,
+    /// They do not count.
+    pub(super) dropped: u64,
+}
+
+/// How far the server is.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Held {
+    /// How often a replica has taken over.
+    pub(super) epoch: u32,
+    /// The model's version: updates in it, or rounds of a synchronous training.
+    pub(super) commits: u64,
+    /// Updates that this server has committed.
+    pub(super) updates: u64,
+    /// Mean and largest number of commits between an update's version and its commit.
+    pub(super) delay_mean: f64,
+    pub(super) delay_max: u64,
+    /// The part of all updates that arrived.
+    pub(super) delivered: f64,
+    /// How far the replica can be away, by norms; nothing without a replica.
+    pub(super) apart: Option<f64>,
+    /// The largest that has been, and the largest norm of one commit.
+    pub(super) apart_max: f64,
+}
+
+/// A replica has taken over.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct Promoted {
+    /// From which version it goes on.
+    pub(super) commits: u64,
+    /// The last version that the old server spoke of.
+    pub(super) heard: u64,
+    /// How far the old server said it could be away.
+    pub(super) apart: f64,
+    /// How long ago it spoke.
+    pub(super) silent_ms: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_survive_the_way() {
+        let held = Held { commits: 7, apart: Some(0.5), ..Held::default() };
+        for word in [
+            Word::Begin { steps: 1, parameters: 2 },
+            Word::Held(held),
+            Word::Done(Done { acknowledged: 3, dropped: 1 }),
+        ] {
+            let line = serde_json::to_string(&word).unwrap();
+            assert_eq!(serde_json::from_str::<Word>(&line).unwrap(), word, "{line}");
+        }
+    }
 }

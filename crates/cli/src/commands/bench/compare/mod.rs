@@ -13,7 +13,7 @@ mod pictures;
 mod plan;
 mod play;
 mod results;
-mod schedule;
+pub(super) mod schedule;
 mod stage;
 
 use std::{path::Path, time::Instant};
@@ -22,7 +22,7 @@ use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use laxity_interface::{Fraction, Rate, Span};
 use laxity_lab::dctcp::Dctcp;
-use laxity_report::Report;
+use laxity_report::{Report, html::Section};
 
 pub(crate) use args::CompareArgs;
 use args::{Case, Scheme};
@@ -36,6 +36,11 @@ use crate::{
 };
 
 pub(super) fn run(args: &CompareArgs) -> Result<()> {
+    run_after(args, Vec::new())
+}
+
+/// The same, with these sections first on the page.
+fn run_after(args: &CompareArgs, first: Vec<Section>) -> Result<()> {
     let started = Instant::now();
     let mut args = args.clone().check()?;
     signal::watch();
@@ -64,19 +69,26 @@ pub(super) fn run(args: &CompareArgs) -> Result<()> {
     bar.finish_and_clear();
     drop(dctcp);
     describe(&mut report, &args, started);
-    show(&args, &report, &measured)
+    show(&args, &report, &measured, first)
 }
 
-/// The part of it that `laxity demo` shows: loss and incast, with a page and pictures in `out`.
-pub(crate) fn demo(out: &Path, runs: usize, seed: u64, json: bool) -> Result<()> {
+/// The part of it that `laxity demo` shows: loss and incast, short, with a page and pictures in `out`.
+pub(crate) fn demo(
+    out: &Path,
+    runs: usize,
+    seed: u64,
+    json: bool,
+    first: Vec<Section>,
+) -> Result<()> {
     std::fs::create_dir_all(out)
         .with_context(|| format!("cannot create the folder {}", out.display()))?;
     let page = out.join("demo.html");
-    run(&CompareArgs {
+    let args = CompareArgs {
         cases: vec![Case::Loss, Case::Incast],
         background: Fraction::ZERO,
         runs: Some(runs),
-        quick: false,
+        // A minute of it is enough.
+        quick: true,
         // What every kernel has.
         schemes: vec![Scheme::Cubic, Scheme::Bbr, Scheme::Laxity],
         rate: Rate::from_gbps(1),
@@ -92,7 +104,8 @@ pub(crate) fn demo(out: &Path, runs: usize, seed: u64, json: bool) -> Result<()>
         svg: Some(out.to_owned()),
         html: Some(page.clone()),
         json,
-    })?;
+    };
+    run_after(&args, first)?;
     if json {
         return Ok(());
     }
@@ -150,14 +163,19 @@ fn describe(report: &mut Report, args: &CompareArgs, started: Instant) {
         .with("invalid_runs_count", args.accept_invalid);
 }
 
-fn show(args: &CompareArgs, report: &Report, measured: &[Measured]) -> Result<()> {
+fn show(
+    args: &CompareArgs,
+    report: &Report,
+    measured: &[Measured],
+    first: Vec<Section>,
+) -> Result<()> {
     let pictures = pictures::pictures(args, measured);
     let words = results::words(measured);
     if let Some(folder) = &args.svg {
         pictures::write_all(folder, &pictures)?;
     }
     if let Some(path) = &args.html {
-        pictures::write_page(path, args, report, &pictures, &words)?;
+        pictures::write_page(path, args, report, &pictures, &words, first)?;
     }
     if args.json {
         return output::emit(report, true, To::Stdout, &[]);

@@ -84,6 +84,7 @@ pub(super) fn write_page(
     report: &Report,
     pictures: &[Picture],
     words: &str,
+    first: Vec<Section>,
 ) -> Result<()> {
     let intro = format!(
         "Real programs in network namespaces of one machine, with a software switch between them: links \
@@ -92,7 +93,8 @@ pub(super) fn write_page(
          {} of the bytes where nothing else is said, TCP all of them.",
         args.rate, args.rtt, args.min_delivery
     );
-    let mut page = Page::new("TCP and Laxity in the lab").intro(intro);
+    let page = Page::new("TCP and Laxity in the lab").intro(intro);
+    let mut page = first.into_iter().fold(page, Page::section);
     let (transfers, fairness) = (part(report, false), part(report, true));
     if !transfers.rows.is_empty() {
         let section = Section::new("Completion times").table_of(&transfers, TRANSFER_COLUMNS);

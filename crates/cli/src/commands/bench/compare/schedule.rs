@@ -3,7 +3,7 @@
 /// Round after round, every contender that still needs runs gets one. Rounds begin with another contender
 /// each time, so that nobody always follows the same one.
 #[derive(Clone, Debug)]
-pub(super) struct Schedule {
+pub(in super::super) struct Schedule {
     wanted: usize,
     /// Whether invalid runs count.
     lenient: bool,
@@ -16,10 +16,10 @@ pub(super) struct Schedule {
 
 /// What became of a contender's runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Count {
-    pub(super) valid: usize,
-    pub(super) invalid: usize,
-    pub(super) failed: usize,
+pub(in super::super) struct Count {
+    pub(in super::super) valid: usize,
+    pub(in super::super) invalid: usize,
+    pub(in super::super) failed: usize,
 }
 
 impl Count {
@@ -30,7 +30,7 @@ impl Count {
 
 /// How a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Verdict {
+pub(in super::super) enum Verdict {
     Valid,
     Invalid,
     Failed,
@@ -39,13 +39,13 @@ pub(super) enum Verdict {
 impl Schedule {
     /// As many runs as wanted for each, with at most as many again (and three) that do not count. If
     /// lenient, invalid ones count too.
-    pub(super) fn new(contenders: usize, wanted: usize, lenient: bool) -> Self {
+    pub(in super::super) fn new(contenders: usize, wanted: usize, lenient: bool) -> Self {
         let counts = vec![Count::default(); contenders];
         Self { wanted, lenient, most: 2 * wanted + 3, counts, round: 0, turn: 0 }
     }
 
     /// Who is next; `None` when everybody has enough, or has tried often enough.
-    pub(super) fn next(&mut self) -> Option<usize> {
+    pub(in super::super) fn next(&mut self) -> Option<usize> {
         let all = self.counts.len();
         // A full round without anybody in need ends it.
         for _ in 0..2 * all {
@@ -61,7 +61,7 @@ impl Schedule {
         None
     }
 
-    pub(super) fn note(&mut self, who: usize, verdict: Verdict) {
+    pub(in super::super) fn note(&mut self, who: usize, verdict: Verdict) {
         let count = &mut self.counts[who];
         match verdict {
             Verdict::Valid => count.valid += 1,
@@ -70,12 +70,12 @@ impl Schedule {
         }
     }
 
-    pub(super) fn count(&self, who: usize) -> Count {
+    pub(in super::super) fn count(&self, who: usize) -> Count {
         self.counts[who]
     }
 
     /// How many runs there are that count, over all contenders.
-    pub(super) fn done(&self) -> usize {
+    pub(in super::super) fn done(&self) -> usize {
         (0..self.counts.len()).map(|who| self.good(who)).sum()
     }
 

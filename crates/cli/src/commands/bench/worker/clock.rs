@@ -10,7 +10,7 @@ pub(crate) fn now_ns() -> u64 {
 }
 
 /// Sleeps until a time of that clock.
-pub(super) fn sleep_until(ns: u64) {
+pub(crate) fn sleep_until(ns: u64) {
     let time = libc::timespec {
         tv_sec: (ns / 1_000_000_000) as libc::time_t,
         tv_nsec: (ns % 1_000_000_000) as libc::c_long,

@@ -25,7 +25,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use laxity_endpoint::Endpoint;
 
-pub(super) use clock::now_ns;
+pub(super) use clock::{now_ns, sleep_until};
 use message::{Event, Order, Totals, Transport, Window};
 
 use super::cpu;

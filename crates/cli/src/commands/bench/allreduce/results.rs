@@ -1,0 +1,173 @@
+//! What was measured: a table, a picture, and how Laxity compares, in words.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use laxity_report::{
+    Meta, Row,
+    chart::{Axis, CdfChart},
+    stats::{self, Summary},
+};
+
+use super::{
+    super::compare::schedule::Count,
+    args::{AllReduceArgs, Scheme},
+    crew::Sample,
+};
+use crate::{
+    failure::Explain,
+    output::{self, To},
+};
+
+/// What was measured of one scheme.
+pub(super) struct Measured {
+    pub(super) scheme: Scheme,
+    pub(super) samples: Vec<Sample>,
+    pub(super) count: Count,
+}
+
+impl Measured {
+    fn times(&self) -> Vec<f64> {
+        self.samples.iter().map(|sample| sample.ms).collect()
+    }
+
+    fn row(&self, args: &AllReduceArgs) -> Row {
+        let summary = Summary::of(&self.times());
+        let of = |of: fn(&Summary) -> f64| summary.as_ref().map(of);
+        let all = |of: fn(&Sample) -> f64| self.samples.iter().map(of).collect::<Vec<_>>();
+        let control = self.scheme.control().map_or_else(
+            || if self.scheme == Scheme::Default { default_control() } else { String::new() },
+            str::to_owned,
+        );
+        Row::new()
+            .with("scheme", self.scheme.name())
+            .with("transport", self.scheme.transport().name())
+            .with("control", control)
+            .with("algorithm", self.scheme.steps())
+            .with("ranks", args.ranks)
+            .with("bytes", args.size.get())
+            .with("loss", args.loss.get())
+            .with("background", args.background.get())
+            .with("min_delivery", self.scheme.min_delivery(args).get())
+            .with("mean_ms", of(|s| s.mean))
+            .with("p50_ms", of(|s| s.p50))
+            .with("p95_ms", of(|s| s.p95))
+            .with("p99_ms", of(|s| s.p99))
+            .with("max_ms", of(|s| s.max))
+            .with("over_ideal", of(|s| s.mean).map(|mean| mean / args.ideal_ms()))
+            .with("delivered_mean", stats::mean(&all(|sample| sample.delivered_mean)))
+            .with("delivered_min", stats::min(&all(|sample| sample.delivered_min)))
+            .with("cpu_s", stats::mean(&all(|sample| sample.cpu_s)))
+            .with("runs", self.samples.len())
+            .with("invalid_runs", self.count.invalid)
+    }
+}
+
+const COLUMNS: &[&str] = &[
+    "scheme",
+    "control",
+    "algorithm",
+    "mean_ms",
+    "p50_ms",
+    "p99_ms",
+    "over_ideal",
+    "delivered_mean",
+    "delivered_min",
+    "cpu_s",
+    "runs",
+    "invalid_runs",
+];
+
+/// The congestion control of connections that do not choose one.
+fn default_control() -> String {
+    let read = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
+    read.map(|name| name.trim().to_owned()).unwrap_or_default()
+}
+
+/// Prints everything.
+pub(super) fn show(args: &AllReduceArgs, measured: &[Measured], started: Instant) -> Result<()> {
+    let mut report = output::report(started);
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    report.meta = std::mem::replace(&mut report.meta, Meta::new("", ""))
+        .seed(args.seed)
+        .with("kernel", kernel.trim())
+        .with("rate_gbps", args.rate.as_gbps_f64())
+        .with("rtt_us", args.rtt.as_us())
+        .with("buffer_bytes", args.buffer.get())
+        .with("line_rate_told", args.line_rate)
+        .with("invalid_runs_count", args.accept_invalid);
+    report.rows.extend(measured.iter().map(|one| one.row(args)));
+    if let Some(path) = &args.svg {
+        std::fs::write(path, picture(args, measured)).explain(
+            format!("cannot write `{}`", path.display()),
+            "check that the folder exists and can be written to",
+        )?;
+    }
+    output::emit(&report, args.json, To::Stdout, COLUMNS)?;
+    if args.json { Ok(()) } else { output::print(&words(measured), To::Stdout) }
+}
+
+fn picture(args: &AllReduceArgs, measured: &[Measured]) -> String {
+    let title = format!("All-reduce of {} on {} ranks", args.size, args.ranks);
+    let percent = |part: f64| format!("{:.1}", part * 100.0).trim_end_matches(".0").to_owned();
+    let mut chart = CdfChart::new(title)
+        .subtitle(format!(
+            "{}, {} round trip, {} % loss, {} % other traffic",
+            args.rate,
+            args.rtt,
+            percent(args.loss.get()),
+            percent(args.background.get()),
+        ))
+        .x(Axis::log("until the slowest rank has its result").unit("ms"))
+        .of("runs")
+        .guide(99.0);
+    for one in measured.iter().filter(|one| !one.samples.is_empty()) {
+        chart = chart.samples(one.scheme.name(), one.times()).slot(one.scheme as usize);
+    }
+    chart.to_svg()
+}
+
+/// How many times longer the others took than Laxity.
+fn words(measured: &[Measured]) -> String {
+    let Some(own) = measured.iter().find(|one| one.scheme == Scheme::Laxity) else {
+        return String::new();
+    };
+    let Some(summary) = Summary::of(&own.times()) else { return String::new() };
+    let others = measured.iter().filter(|one| one.scheme != Scheme::Laxity);
+    let ratios: Vec<_> = others
+        .filter_map(|other| {
+            let theirs = Summary::of(&other.times())?;
+            let (mean, p99) = (theirs.mean / summary.mean, theirs.p99 / summary.p99);
+            Some(format!("{} {mean:.2} ({p99:.2})", other.scheme.name()))
+        })
+        .collect();
+    if ratios.is_empty() {
+        return String::new();
+    }
+    let list = ratios.join(", ");
+    format!("\nHow many times longer than Laxity, in the mean (and at p99): {list}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(scheme: Scheme, times: &[f64]) -> Measured {
+        let sample =
+            |ms: &f64| Sample { ms: *ms, delivered_min: 1.0, delivered_mean: 1.0, cpu_s: 1.0 };
+        let samples: Vec<_> = times.iter().map(sample).collect();
+        Measured { scheme, count: Count::default(), samples }
+    }
+
+    #[test]
+    fn ratios_are_of_the_same_figures() {
+        let all = [
+            measured(Scheme::Cubic, &[100.0, 300.0]),
+            measured(Scheme::Bbr, &[]),
+            measured(Scheme::Laxity, &[50.0, 150.0]),
+        ];
+        let words = words(&all);
+        assert!(words.contains("cubic 2.00 (2.00)") && !words.contains("bbr"), "{words}");
+        assert_eq!(super::words(&all[..2]), "");
+    }
+}

@@ -1,0 +1,90 @@
+//! The lab of jobs with ranks: a host for each around one switch, and one for other traffic.
+
+use anyhow::{Context, Result};
+use laxity_interface::{Bytes, Fraction, Rate, Span};
+use laxity_lab::{Lab, LabFile};
+
+use super::lab::daemon_command;
+
+/// Other traffic: many small flows, most bytes in few large ones, as in data centres.
+const SIZES: &str = "[['10KB', '50%'], ['100KB', '80%'], ['1MB', '97%'], ['5MB', '100%']]";
+/// How long other traffic goes on at most; the lab ends long before.
+const LONGEST: &str = "14400s";
+
+/// A network with a host for every rank.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Star {
+    pub(crate) ranks: u32,
+    pub(crate) seed: u64,
+    /// Speed of every link.
+    pub(crate) rate: Rate,
+    /// A round trip without queues.
+    pub(crate) rtt: Span,
+    /// Packets that every rank's port loses.
+    pub(crate) loss: Fraction,
+    /// What may wait at a port.
+    pub(crate) buffer: Bytes,
+    /// The part of every rank's link that TCP flows of another host fill.
+    pub(crate) background: Fraction,
+}
+
+impl Star {
+    /// Brings it up; the name is made unique by this process's number.
+    pub(crate) fn up(&self, name: &str) -> Result<Lab> {
+        let file = LabFile::from_toml(&self.toml()).context("a lab file of our own was refused")?;
+        Ok(Lab::up(&file, &format!("{name}-{}", std::process::id()), daemon_command()?)?)
+    }
+
+    /// The lab file: hosts h1, h2, … around one switch, and `other` where there is other traffic.
+    fn toml(&self) -> String {
+        let Self { ranks, seed, rate, rtt, loss, buffer, background } = self;
+        // A round trip crosses four links.
+        let delay = *rtt / 4;
+        let mut text = format!(
+            "seed = {seed}\nlink = {{ rate = '{rate}', delay = '{delay}', queue = 'port' }}\n\
+             queues.port = {{ kind = 'single', buffer = '{buffer}' }}\n"
+        );
+        for number in 1..=*ranks {
+            text += &format!("[[hosts]]\nname = 'h{number}'\n");
+            if loss.get() > 0.0 {
+                text += &format!("link = {{ loss = '{loss}' }}\n");
+            }
+        }
+        if background.get() > 0.0 {
+            let to: Vec<_> = (1..=*ranks).map(|number| format!("'h{number}'")).collect();
+            text += &format!(
+                "[[hosts]]\nname = 'other'\n[[background]]\nname = 'other'\nfrom = 'other'\n\
+                 to = [{}]\nduration = '{LONGEST}'\nsizes = {SIZES}\nload = '{background}'\n\
+                 congestion = 'cubic'\n",
+                to.join(", ")
+            );
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_lab_can_be_built() {
+        let plain = Star {
+            ranks: 8,
+            seed: 1,
+            rate: Rate::from_gbps(1),
+            rtt: Span::from_us(500),
+            loss: Fraction::ZERO,
+            buffer: Bytes::new(256_000),
+            background: Fraction::ZERO,
+        };
+        let some = |part: f64| Fraction::new(part).unwrap();
+        let lossy = Star { loss: some(0.01), ..plain.clone() };
+        let busy = Star { background: some(0.5), ..lossy.clone() };
+        for (star, hosts) in [(plain, 8), (lossy, 8), (busy, 9)] {
+            let text = star.toml();
+            let file = LabFile::from_toml(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+            assert_eq!(file.hosts().len(), hosts);
+        }
+    }
+}

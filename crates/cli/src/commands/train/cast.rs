@@ -1,0 +1,129 @@
+//! Who does what: the ranks of a training with a parameter server.
+
+use laxity_fabric::{Rank, roles::Mode};
+
+use super::args::{Method, TrainArgs};
+
+/// A rank's part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Part {
+    /// Computes updates; its number.
+    Worker(u32),
+    Server,
+    Replica,
+    Aggregator,
+    Scheduler,
+}
+
+impl Part {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Worker(_) => "worker",
+            Self::Server => "server",
+            Self::Replica => "replica",
+            Self::Aggregator => "aggregator",
+            Self::Scheduler => "scheduler",
+        }
+    }
+}
+
+/// All ranks: workers first, then the server, its replica, aggregators and the scheduler.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Cast {
+    pub(super) workers: u32,
+    replica: bool,
+    aggregators: u32,
+    scheduler: bool,
+    /// Without a server, all ranks are workers.
+    server: bool,
+}
+
+impl Cast {
+    pub(super) fn new(args: &TrainArgs) -> Self {
+        let server = args.mode != Method::Allreduce;
+        Self {
+            workers: args.ranks,
+            replica: server && args.replica,
+            aggregators: if server { args.aggregators } else { 0 },
+            // Aggregators do nothing that nobody plans.
+            scheduler: server && (args.scheduler || args.aggregators > 0),
+            server,
+        }
+    }
+
+    /// How many ranks there are.
+    pub(super) fn ranks(&self) -> u32 {
+        let one = u32::from;
+        self.workers + one(self.server) + one(self.replica) + self.aggregators + one(self.scheduler)
+    }
+
+    pub(super) fn server(&self) -> Rank {
+        Rank::new(self.workers)
+    }
+
+    pub(super) fn replica(&self) -> Option<Rank> {
+        self.replica.then_some(Rank::new(self.workers + 1))
+    }
+
+    pub(super) fn aggregators(&self) -> Vec<Rank> {
+        let first = self.workers + 1 + u32::from(self.replica);
+        (first..first + self.aggregators).map(Rank::new).collect()
+    }
+
+    pub(super) fn scheduler(&self) -> Option<Rank> {
+        self.scheduler.then(|| Rank::new(self.ranks() - 1))
+    }
+
+    pub(super) fn workers(&self) -> Vec<Rank> {
+        (0..self.workers).map(Rank::new).collect()
+    }
+
+    /// What a rank does.
+    pub(super) fn part(&self, rank: Rank) -> Part {
+        match rank {
+            rank if rank.get() < self.workers => Part::Worker(rank.get()),
+            rank if rank == self.server() => Part::Server,
+            rank if Some(rank) == self.replica() => Part::Replica,
+            rank if Some(rank) == self.scheduler() => Part::Scheduler,
+            _ => Part::Aggregator,
+        }
+    }
+
+    /// The last rank with this part: of workers not the first, which speaks for all.
+    pub(super) fn last(&self, name: &str) -> Option<Rank> {
+        (0..self.ranks()).map(Rank::new).rev().find(|rank| self.part(*rank).name() == name)
+    }
+}
+
+/// The server's mode; nothing for an all-reduce.
+pub(super) fn mode(args: &TrainArgs) -> Option<Mode> {
+    let staleness = args.staleness;
+    match args.mode {
+        Method::Allreduce => None,
+        Method::Sync => Some(Mode::Sync { enough: None }),
+        Method::Async => Some(Mode::Async { staleness }),
+        Method::Ssp => Some(Mode::StaleSync { ahead: args.ahead, staleness }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rank_has_one_part() {
+        let cast =
+            Cast { workers: 3, replica: true, aggregators: 2, scheduler: true, server: true };
+        let parts: Vec<_> = (0..cast.ranks()).map(|rank| cast.part(Rank::new(rank))).collect();
+        let names: Vec<_> = parts.iter().map(|part| part.name()).collect();
+        let expect = "worker worker worker server replica aggregator aggregator scheduler";
+        assert_eq!(names.join(" "), expect);
+        assert_eq!(cast.aggregators(), [Rank::new(5), Rank::new(6)]);
+        assert_eq!(cast.scheduler(), Some(Rank::new(7)));
+        assert_eq!(cast.last("worker"), Some(Rank::new(2)));
+        let alone = Cast { replica: false, aggregators: 0, scheduler: false, ..cast };
+        assert_eq!((alone.ranks(), alone.last("replica")), (4, None));
+        let reduce = Cast { server: false, ..alone };
+        assert_eq!(reduce.ranks(), 3);
+    }
+}

@@ -1,0 +1,169 @@
+//! Following a training from outside: what its ranks say, and who is killed when.
+
+use std::{fs, path::Path, time::Instant};
+
+use anyhow::{Context, Result};
+use indicatif::ProgressBar;
+use laxity_fabric::Rank;
+
+use super::{
+    args::TrainArgs,
+    cast::Cast,
+    crew::Crew,
+    network::Place,
+    results::{self, Run},
+    word::{Held, Promoted, Word},
+};
+use crate::progress;
+
+/// What is known of a training with a server.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Service {
+    /// As its last server said.
+    pub(super) held: Held,
+    /// Over all servers: the largest delay, and how far a replica can have been away at most.
+    pub(super) delay_max: u64,
+    pub(super) apart_max: f64,
+    /// Updates that workers were told to count, and updates that were dropped.
+    pub(super) acknowledged: u64,
+    pub(super) dropped: u64,
+    pub(super) promoted: Option<Promoted>,
+    /// From the kill until a replica had taken over, and until it committed something new.
+    pub(super) takeover_ms: Option<f64>,
+    pub(super) promotion_ms: Option<f64>,
+    /// How far the models of both were apart, measured.
+    pub(super) divergence: Option<f64>,
+}
+
+/// Starts all ranks and follows them to their end.
+pub(super) fn lead(args: &TrainArgs, transport: &'static str, place: &Place) -> Result<Run> {
+    let mut crew = Crew::start(args, transport, place)?;
+    let bar = progress::count(0, format!("{} over {transport}: ranks meet", args.model));
+    let mut follow = Follow {
+        args,
+        run: Run::new(transport),
+        bar,
+        service: Service::default(),
+        victim: args.kill.and_then(|victim| Cast::new(args).last(victim.name())),
+        steps: 0,
+        killed: None,
+    };
+    while let Some((rank, word)) = crew.next()? {
+        follow.hear(&mut crew, rank, word)?;
+    }
+    follow.bar.finish_and_clear();
+    let Follow { mut run, mut service, killed, .. } = follow;
+    if let (Some(models), Some(_)) = (crew.models(), killed) {
+        service.divergence = divergence(models);
+    }
+    if Cast::new(args).ranks() > args.ranks {
+        run.service = Some(service);
+    }
+    crew.end().with_context(|| format!("the training over {transport} did not end well"))?;
+    Ok(run)
+}
+
+struct Follow<'a> {
+    args: &'a TrainArgs,
+    run: Run,
+    bar: ProgressBar,
+    service: Service,
+    /// Who is to be killed.
+    victim: Option<Rank>,
+    steps: usize,
+    killed: Option<Instant>,
+}
+
+impl Follow<'_> {
+    fn hear(&mut self, crew: &mut Crew, rank: Rank, word: Word) -> Result<()> {
+        let transport = self.run.transport;
+        match word {
+            Word::Begin { steps, parameters } => {
+                self.bar.set_length(steps as u64);
+                self.steps = steps;
+                self.run.parameters = parameters;
+            }
+            Word::Step { step, loss } => {
+                self.bar.set_position(step as u64);
+                self.bar
+                    .set_message(format!("{} over {transport}: loss {loss:.3}", self.args.model));
+            }
+            // Whoever speaks for the others may have left before they are done.
+            Word::Epoch(epoch)
+                if self.run.epochs.last().is_some_and(|last| last.epoch >= epoch.epoch) => {}
+            Word::Epoch(mut epoch) => {
+                if Cast::new(self.args).ranks() > self.args.ranks {
+                    epoch.delivered = self.service.held.delivered;
+                }
+                self.run.epochs.push(epoch);
+                let line = results::line(&Word::Epoch(epoch));
+                self.bar.println(format!("{transport}: {line}"));
+            }
+            Word::End { hash } => self.run.hash = Some(hash),
+            Word::Done(done) => {
+                self.service.acknowledged += done.acknowledged;
+                self.service.dropped += done.dropped;
+            }
+            Word::Held(held) => self.held(crew, held)?,
+            Word::Promoted(promoted) => {
+                self.service.promoted = Some(promoted);
+                self.service.takeover_ms = self.since_kill();
+                let line = results::line(&Word::Promoted(promoted));
+                self.bar.println(format!("{transport}: {rank}: {line}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn since_kill(&self) -> Option<f64> {
+        self.killed.map(|killed| killed.elapsed().as_secs_f64() * 1e3)
+    }
+
+    fn held(&mut self, crew: &mut Crew, held: Held) -> Result<()> {
+        let service = &mut self.service;
+        service.delay_max = service.delay_max.max(held.delay_max);
+        service.apart_max = service.apart_max.max(held.apart_max);
+        if held.epoch >= service.held.epoch {
+            service.held = held;
+        }
+        if service.promotion_ms.is_none()
+            && service
+                .promoted
+                .is_some_and(|promoted| held.epoch > 0 && held.commits > promoted.commits)
+        {
+            self.service.promotion_ms = self.since_kill();
+        }
+        let all = (self.steps * self.args.ranks as usize) as u64;
+        let when = self.args.kill_at.unwrap_or(all / 2);
+        // Not before it is known how many there will be.
+        if self.steps > 0
+            && held.updates >= when
+            && let Some(victim) = self.victim.take()
+        {
+            crew.kill(victim)?;
+            self.killed = Some(Instant::now());
+            let name = Cast::new(self.args).part(victim).name();
+            self.bar.println(format!("killed {victim}, a {name}, after {} updates", held.updates));
+        }
+        Ok(())
+    }
+}
+
+/// The distance between the last model of a server and the one its replica took over with.
+fn divergence(models: &Path) -> Option<f64> {
+    let server = ["server-0", "server-1"].into_iter().filter_map(|name| read(&models.join(name)));
+    let (_, replica) = read(&models.join("replica"))?;
+    let (_, server) = server.max_by_key(|(commits, _)| *commits)?;
+    let square = |(a, b): (&f32, &f32)| f64::from(a - b).powi(2);
+    Some(server.iter().zip(&replica).map(square).sum::<f64>().sqrt())
+}
+
+/// A model that was left whole.
+fn read(path: &Path) -> Option<(u64, Vec<f32>)> {
+    let bytes = fs::read(path).ok()?;
+    let (first, rest) = bytes.split_first_chunk::<8>()?;
+    let (numbers, last) = rest.split_last_chunk::<8>()?;
+    let number = |four: &[u8]| f32::from_le_bytes([four[0], four[1], four[2], four[3]]);
+    let whole = first == last && numbers.len().is_multiple_of(4);
+    whole.then(|| (u64::from_le_bytes(*first), numbers.chunks_exact(4).map(number).collect()))
+}

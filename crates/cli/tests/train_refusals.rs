@@ -1,0 +1,127 @@
+//! Ranks of `laxity train` that do not belong together: refused over real sockets, with both sides named.
+
+mod common;
+
+use std::{
+    net::TcpListener,
+    path::Path,
+    process::{Child, Stdio},
+};
+
+use common::{finish, key, laxity, text};
+
+const TRANSPORTS: [&str; 2] = ["tcp", "laxity"];
+
+/// Where a job meets.
+struct Job<'a> {
+    folder: &'a Path,
+    port: u16,
+    transport: &'static str,
+    world: u32,
+}
+
+/// Killed with the test.
+struct Process(Option<Child>);
+
+impl Process {
+    /// Waits for its end, which is bad; returns what it said.
+    fn refused(mut self) -> String {
+        let output = finish(self.0.take().expect("not ended before"));
+        assert!(!output.status.success(), "{}", text(&output.stdout));
+        text(&output.stderr)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
+}
+
+impl<'a> Job<'a> {
+    fn new(folder: &'a Path, transport: &'static str, world: u32) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        Self { folder, port, transport, world }
+    }
+
+    fn rank(&self, rank: u32, key: &str, words: &[&str]) -> Process {
+        let mut command = laxity(&["train", "--quick", "--epochs", "1"]);
+        command.args(words).env("RANK", rank.to_string());
+        command.env("WORLD_SIZE", self.world.to_string()).env("MASTER_ADDR", "127.0.0.1");
+        command.env("MASTER_PORT", self.port.to_string()).env("LAXITY_TRANSPORT", self.transport);
+        command.env("LAXITY_KEY_FILE", self.folder.join(key));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Process(Some(command.spawn().unwrap()))
+    }
+}
+
+#[test]
+fn another_key() {
+    let folder = tempfile::tempdir().unwrap();
+    key(folder.path(), "job.key");
+    key(folder.path(), "other.key");
+    for transport in TRANSPORTS {
+        let job = Job::new(folder.path(), transport, 2);
+        let _first = job.rank(0, "job.key", &[]);
+        let said = job.rank(1, "other.key", &[]).refused();
+        assert!(said.contains("rank 1 cannot"), "{said}");
+        assert!(said.contains(&format!("127.0.0.1:{}", job.port)), "{said}");
+        assert!(said.contains("LAXITY_KEY_FILE"), "{said}");
+    }
+}
+
+#[test]
+fn a_rank_that_another_has() {
+    let folder = tempfile::tempdir().unwrap();
+    key(folder.path(), "job.key");
+    for transport in TRANSPORTS {
+        let job = Job::new(folder.path(), transport, 3);
+        let _first = job.rank(0, "job.key", &[]);
+        // Two claim to be rank 1, and one of them is first. Nobody is rank 2, so nothing begins.
+        let both = [job.rank(1, "job.key", &[]), job.rank(1, "job.key", &[])];
+        let [mut one, mut two] = both;
+        let refused = loop {
+            match [&mut one, &mut two].map(|it| it.0.as_mut().unwrap().try_wait().unwrap()) {
+                [Some(_), _] => break one,
+                [_, Some(_)] => break two,
+                _ => std::thread::sleep(std::time::Duration::from_millis(10)),
+            }
+        };
+        let said = refused.refused();
+        assert!(said.contains("wants to be rank 1, and so does 127.0.0.1:"), "{said}");
+    }
+}
+
+#[test]
+fn a_tensor_of_another_shape() {
+    let folder = tempfile::tempdir().unwrap();
+    key(folder.path(), "job.key");
+    for transport in TRANSPORTS {
+        let job = Job::new(folder.path(), transport, 2);
+        let first = job.rank(0, "job.key", &["--model", "mlp", "--tcp-algorithm", "ring"]);
+        let other = job.rank(1, "job.key", &["--model", "mf", "--tcp-algorithm", "ring"]);
+        for said in [first.refused(), other.refused()] {
+            assert!(said.contains("rank 0") && said.contains("rank 1"), "{said}");
+            assert!(said.contains("do not agree on the operation"), "{said}");
+            assert!(said.matches("all_reduce (mean) of").count() >= 2, "both shapes: {said}");
+        }
+    }
+}
+
+#[test]
+fn an_update_of_another_shape() {
+    let folder = tempfile::tempdir().unwrap();
+    key(folder.path(), "job.key");
+    for transport in TRANSPORTS {
+        let job = Job::new(folder.path(), transport, 3);
+        let words = |model| ["--mode", "async", "--ranks", "2", "--model", model];
+        let _good = job.rank(0, "job.key", &words("mlp"));
+        let _server = job.rank(2, "job.key", &words("mlp"));
+        let said = job.rank(1, "job.key", &words("mf")).refused();
+        assert!(said.contains("rank 1") && said.contains("rank 2"), "{said}");
+        assert!(said.contains("elements"), "{said}");
+    }
+}
