@@ -183,7 +183,7 @@ impl Member {
         self.orders.write_all(&line).context("a rank has ended")
     }
 
-    fn hear(&mut self, until: Instant) -> Result<Event> {
+    fn hear(&self, until: Instant) -> Result<Event> {
         loop {
             signal::check()?;
             let left = until.saturating_duration_since(Instant::now());
