@@ -16,13 +16,27 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("flowsim", &["interface", "planner", "topology"], &[]),
     ("protocol", &["interface"], &["link"]),
     ("packetsim", &["interface", "protocol", "topology"], &[]),
-    ("reproduce", &["flowsim", "interface", "packetsim", "planner", "report", "topology"], &[]),
     ("switch", &["interface", "link"], &["protocol"]),
     ("endpoint", &["interface", "protocol"], &["link"]),
     (
         "fabric",
         &["endpoint", "interface", "packetsim", "planner", "protocol", "topology"],
         &["link"],
+    ),
+    (
+        "reproduce",
+        &[
+            "fabric",
+            "flowsim",
+            "interface",
+            "learn",
+            "link",
+            "packetsim",
+            "planner",
+            "report",
+            "topology",
+        ],
+        &[],
     ),
     ("lab", &["endpoint", "interface", "link", "protocol", "switch"], &["report"]),
     (

@@ -8,6 +8,7 @@ mod any;
 mod envelope;
 #[cfg(test)]
 mod impostor_tests;
+pub mod fluid;
 pub mod laxity;
 pub mod memory;
 pub mod simulated;

@@ -51,16 +51,30 @@ impl Server {
             Mode::StaleSync { ahead, .. } => slowest.unwrap_or(0).saturating_add(ahead),
             Mode::Async { .. } | Mode::Sync { .. } => u64::MAX,
         };
+        let most = self.options.answers.unwrap_or(usize::MAX);
+        let mut free = most.max(1).saturating_sub(self.answering.len());
         let ready = |(worker, get): &mut (Rank, Get)| {
             let clock = self.clocks.get(worker).copied().unwrap_or(0);
-            self.weights.reaches(get.at_least) && clock <= ahead
+            let goes = self.weights.reaches(get.at_least) && clock <= ahead && free > 0;
+            free -= usize::from(goes);
+            goes
         };
         let ready: Vec<_> = self.questions.extract_if(.., ready).collect();
         let version = self.weights.version;
         for (worker, get) in ready {
             let word = Word::Model(Model { request: get.request, version });
             let way = Way::to(worker, RoleKind::Worker, version.epoch);
-            self.post.send(way, &word, Some(self.weights.tensor()));
+            let sequence = self.post.send(way, &word, Some(self.weights.tensor()));
+            if self.options.answers.is_some() {
+                self.answering.insert(sequence, worker);
+            }
+        }
+    }
+
+    /// A letter has reached its end: if it brought a model, the next worker has its turn.
+    pub(super) fn answered(&mut self, sequence: u64) {
+        if self.answering.remove(&sequence).is_some() {
+            self.answer();
         }
     }
 

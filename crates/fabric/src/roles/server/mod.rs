@@ -46,6 +46,8 @@ pub struct Server {
     /// How many updates each worker has pushed, as far as it has said.
     clocks: BTreeMap<Rank, u64>,
     questions: Vec<(Rank, Get)>,
+    /// Models on their way, by sequence, and to whom.
+    answering: BTreeMap<u64, Rank>,
     follower: Option<Follower>,
     owed: VecDeque<Owed>,
     next_beat: Option<Time>,
@@ -98,6 +100,7 @@ impl Server {
             living: options.workers.iter().copied().collect(),
             clocks: BTreeMap::new(),
             questions: Vec::new(),
+            answering: BTreeMap::new(),
             follower: None,
             owed: VecDeque::new(),
             next_beat: None,
@@ -259,6 +262,7 @@ impl Role for Server {
         self.living.remove(&peer);
         self.clocks.remove(&peer);
         self.questions.retain(|(worker, _)| *worker != peer);
+        self.answering.retain(|_, worker| *worker != peer);
         if self.follower.as_ref().is_some_and(|follower| follower.rank == peer) {
             self.follower = None;
             self.notices.push_back(Notice::Replica { replica: peer, there: false });
@@ -266,11 +270,16 @@ impl Role for Server {
         self.go_on(now);
     }
 
-    fn handle_undelivered(&mut self, now: Time, to: Rank, _sequence: u64) {
+    fn handle_undelivered(&mut self, now: Time, to: Rank, sequence: u64) {
+        self.answered(sequence);
         // A replica that misses a step cannot follow any more; it joins again.
         if self.follower.as_ref().is_some_and(|follower| follower.rank == to) {
             self.handle_lost(now, to);
         }
+    }
+
+    fn handle_delivered(&mut self, _now: Time, _to: Rank, sequence: u64) {
+        self.answered(sequence);
     }
 
     fn handle_timeout(&mut self, now: Time) {

@@ -1,0 +1,11 @@
+//! Training over the shipping roles in virtual time, with real gradients.
+
+pub(super) mod many;
+pub(super) mod setting;
+pub(super) mod story;
+pub(super) mod systems;
+pub(super) mod task;
+pub(super) mod world;
+
+#[cfg(test)]
+mod probe;
