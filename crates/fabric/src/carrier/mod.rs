@@ -6,9 +6,9 @@
 
 mod any;
 mod envelope;
+pub mod fluid;
 #[cfg(test)]
 mod impostor_tests;
-pub mod fluid;
 pub mod laxity;
 pub mod memory;
 pub mod simulated;

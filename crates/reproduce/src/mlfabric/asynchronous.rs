@@ -54,7 +54,7 @@ impl Cell {
 
 /// The most commits between an update's version and its own, for so many workers.
 pub(super) const fn bound(workers: u32) -> u64 {
-    workers as u64
+    2 * workers as u64
 }
 
 impl Experiment for Asynchronous {
@@ -63,12 +63,8 @@ impl Experiment for Asynchronous {
     }
 
     fn run(&self, options: &Options) -> Result<Findings, ReproduceError> {
-        let size = Size {
-            workers: 30,
-            seeds: options.pick(3, 8),
-            limit: Span::from_secs(600),
-        };
-        let task = Task::pictures(16, 16, 0.5);
+        let size = Size { workers: 30, seeds: options.pick(3, 8), limit: Span::from_secs(600) };
+        let task = Task::pictures(16, 2, 1.4);
         let mut findings = Findings::new();
         let cells = measure(options, &task, &size, &[Way::Plain, Way::Fabric])?;
         let mut speedups = Vec::new();
@@ -90,11 +86,12 @@ impl Experiment for Asynchronous {
         judge(&mut findings, &speedups);
         parts(options, &task, &size, &cells, &mut findings)?;
         describe(&mut findings, &task, &size);
-        let mut chart = BarChart::new("Asynchronous training: times faster than a plain parameter server")
-            .subtitle("time until the target loss; learning rates tuned for each bar")
-            .categories(Setting::all().map(|(c, n)| format!("{} {}", c.name(), n.name())))
-            .y(Axis::linear("speed-up"))
-            .reference(1.0, "plain");
+        let mut chart =
+            BarChart::new("Asynchronous training: times faster than a plain parameter server")
+                .subtitle("time until the target loss; learning rates tuned for each bar")
+                .categories(Setting::all().map(|(c, n)| format!("{} {}", c.name(), n.name())))
+                .y(Axis::linear("speed-up"))
+                .reference(1.0, "plain");
         chart = chart.series(BarSeries::new("here", speedups.iter().copied()));
         chart = chart.series(BarSeries::new("paper", PAPER.iter().flatten().copied()));
         findings.chart("speedups", chart.to_svg());
@@ -130,8 +127,7 @@ pub(super) fn one(
         train(task, &system, size.workers, setting, Span::from_secs_f64(limit))
     };
     let most = size.limit.as_secs_f64();
-    let (rate, _) =
-        tuned(0.08, most, |rate, limit| Ok(run(rate, seed * 1000, limit)?.seconds()))?;
+    let (rate, _) = tuned(0.03, most, |rate, limit| Ok(run(rate, seed * 1000, limit)?.seconds()))?;
     let mut cell = Cell {
         compute,
         contention,
@@ -212,7 +208,7 @@ fn judge(findings: &mut Findings, speedups: &[f64]) {
     );
 }
 
-/// What each part of the system gives, in the setting where the paper gains most.
+/// What each part of the system gives, and fewer workers, in the setting where the paper gains most.
 fn parts(
     options: &Options,
     task: &Task,
@@ -221,15 +217,35 @@ fn parts(
     findings: &mut Findings,
 ) -> Result<(), ReproduceError> {
     let setting = (Compute::Cs2, Contention::Ns1);
-    let ways = [Way::InTurn, Way::Ordered];
-    let found = each(options, "parts of the system", &ways, |way| {
-        one(options.seed, task, size, setting, *way)
+    let of = |way: Way| {
+        let here = |cell: &&Cell| (cell.compute, cell.contention) == setting && cell.way == way;
+        cells.iter().find(here).map_or(f64::NAN, Cell::mean)
+    };
+    let (plain, fabric) = (of(Way::Plain), of(Way::Fabric));
+    let all = size.workers;
+    let some = [
+        (Way::Relayed, all),
+        (Way::Ordered, all),
+        (Way::Plain, all / 2),
+        (Way::Plain, all / 4),
+        (Way::Plain, all / 8),
+    ];
+    let found = each(options, "parts of the system", &some, |(way, workers)| {
+        one(options.seed, task, &Size { workers: *workers, ..*size }, setting, *way)
     })?;
-    let of = |cell: &&Cell| (cell.compute, cell.contention) == setting && cell.way == Way::Plain;
-    let plain = cells.iter().find(of).map_or(f64::NAN, Cell::mean);
-    for cell in &found {
-        findings.row(row(cell, Some(plain / cell.mean())));
+    let mut fewer = plain;
+    for (cell, (way, workers)) in found.iter().zip(some) {
+        findings.row(row(cell, Some(plain / cell.mean())).with("workers", workers));
+        if way == Way::Plain {
+            fewer = fewer.min(cell.mean());
+        }
     }
+    findings.claim(
+        "faster than a plain server with whichever number of workers suits it best (CS2, NS1; ours, not the paper's)",
+        "not stated",
+        format!("{:.2} times", fewer / fabric),
+        fabric < fewer,
+    );
     Ok(())
 }
 
@@ -264,9 +280,9 @@ fn describe(findings: &mut Findings, task: &Task, size: &Size) {
         "the paper trains deep networks on GPUs to convergence; what carries over is how many updates arrive in a second \
          and how old they are, not its seconds",
     );
-    findings.differs(
-        "models go from the server to each worker, so the server's link limits updates per second in both ways alike; what \
-         is gained is age: models in turn and sums on the way make updates several times younger, and younger updates bear \
-         a higher rate",
+    findings.chose(
+        "batches are small, so that the noise of gradients limits learning, as it does for large data sets on tens of GPUs: \
+         twice as many updates a second are then worth nearly twice as much. With large batches age limits it, a few \
+         workers are as good as many, and there is nothing to gain for anybody",
     );
 }

@@ -6,6 +6,7 @@ mod commit;
 mod decided;
 mod follow;
 mod options;
+mod passing;
 mod round;
 mod weights;
 
@@ -17,8 +18,8 @@ use std::{
 use laxity_interface::Time;
 
 pub use self::options::{AckAfter, Mode, Replication, ServerError, ServerOptions};
-use self::{answer::Owed, commit::Candidate, follow::Follower, round::Round};
-pub(super) use self::{decided::Decided, weights::Weights};
+use self::{answer::Owed, commit::Candidate, follow::Follower, passing::Passing, round::Round};
+pub(super) use self::{decided::Decided, passing::pass_on, weights::Weights};
 use super::{
     Role, earliest,
     ids::{RoleKind, Version},
@@ -46,8 +47,7 @@ pub struct Server {
     /// How many updates each worker has pushed, as far as it has said.
     clocks: BTreeMap<Rank, u64>,
     questions: Vec<(Rank, Get)>,
-    /// Models on their way, by sequence, and to whom.
-    answering: BTreeMap<u64, Rank>,
+    passing: Passing,
     follower: Option<Follower>,
     owed: VecDeque<Owed>,
     next_beat: Option<Time>,
@@ -100,7 +100,7 @@ impl Server {
             living: options.workers.iter().copied().collect(),
             clocks: BTreeMap::new(),
             questions: Vec::new(),
-            answering: BTreeMap::new(),
+            passing: Passing::default(),
             follower: None,
             owed: VecDeque::new(),
             next_beat: None,
@@ -236,7 +236,7 @@ impl Role for Server {
             (Word::Sum(word), Some(tensor)) if !word.members.is_empty() => {
                 self.arrived(now, word.members, tensor);
             }
-            (Word::Get(get), _) => self.asked(from, get),
+            (Word::Get(get), _) => self.asked(now, from, get),
             (Word::Clock(clock), _) => {
                 match clock {
                     Some(clock) => self.clocked(from, clock),
@@ -262,7 +262,8 @@ impl Role for Server {
         self.living.remove(&peer);
         self.clocks.remove(&peer);
         self.questions.retain(|(worker, _)| *worker != peer);
-        self.answering.retain(|_, worker| *worker != peer);
+        let again = self.passing.lost(peer);
+        self.questions.extend(again);
         if self.follower.as_ref().is_some_and(|follower| follower.rank == peer) {
             self.follower = None;
             self.notices.push_back(Notice::Replica { replica: peer, there: false });
@@ -271,15 +272,15 @@ impl Role for Server {
     }
 
     fn handle_undelivered(&mut self, now: Time, to: Rank, sequence: u64) {
-        self.answered(sequence);
+        self.answered(now, sequence);
         // A replica that misses a step cannot follow any more; it joins again.
         if self.follower.as_ref().is_some_and(|follower| follower.rank == to) {
             self.handle_lost(now, to);
         }
     }
 
-    fn handle_delivered(&mut self, _now: Time, _to: Rank, sequence: u64) {
-        self.answered(sequence);
+    fn handle_delivered(&mut self, now: Time, _to: Rank, sequence: u64) {
+        self.answered(now, sequence);
     }
 
     fn handle_timeout(&mut self, now: Time) {

@@ -87,6 +87,9 @@ pub struct ServerOptions {
     /// moment when it is their turn. Many at once share the server's link and are old when they arrive.
     /// Nothing: all at once.
     pub answers: Option<usize>,
+    /// Where `answers` are limited: how many workers one of them reaches at most, because those who have the
+    /// model pass it on to others that wait. 1: nobody passes anything on.
+    pub relay: usize,
     /// How often the replica hears from the server at least.
     pub beat: Span,
     /// How often this process has been started.
@@ -105,6 +108,7 @@ impl ServerOptions {
             scheduler: None,
             replication: Replication::default(),
             answers: None,
+            relay: 1,
             beat: Span::from_ms(100),
             incarnation: 0,
         }

@@ -30,7 +30,13 @@ impl Compute {
     }
 
     /// How long a worker computes for one of its updates.
-    pub(in crate::mlfabric) fn takes(self, usual: Span, worker: u32, update: u64, seed: u64) -> Span {
+    pub(in crate::mlfabric) fn takes(
+        self,
+        usual: Span,
+        worker: u32,
+        update: u64,
+        seed: u64,
+    ) -> Span {
         let mut rng = stream(seed, "compute", u64::from(worker) << 32 | update);
         let jitter = 0.9 + 0.2 * uniform(&mut rng);
         let (drawn, how_slow) = (uniform(&mut rng), uniform(&mut rng));

@@ -12,22 +12,27 @@ use super::{
 use crate::error::ReproduceError;
 
 /// How fast AdaDelay's rate falls, for everybody.
-const FALL: f64 = 0.03;
+pub(in crate::mlfabric) const FALL: f64 = 0.03;
 /// The loss is looked at after so many updates.
 const LOOK: u64 = 8;
-/// Models on their way at once, where they are sent in turn: a slow host does not stop the others.
+/// Models that leave the server at once, where they leave in turn: a slow host does not stop the others.
 const IN_TURN: usize = 2;
+/// How many workers get the model from one that leaves the server.
+const RELAY: usize = 8;
+
+/// How long updates wait to be planned together while the server's link is busy.
+const HOLD: Span = Span::from_secs(2);
 
 /// A way of training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::mlfabric) enum Way {
     /// A parameter server as it is used today: updates and models leave at once and share links.
     Plain,
-    /// The same, but models leave in turn.
-    InTurn,
-    /// Models in turn; the scheduler orders updates and leaves out those that are too old.
+    /// The same, but models leave in turn, and workers pass them on.
+    Relayed,
+    /// The scheduler also orders updates and leaves out those that are too old.
     Ordered,
-    /// Models in turn; the scheduler orders, leaves out and sums updates.
+    /// The scheduler also sums updates on the way.
     Fabric,
 }
 
@@ -35,9 +40,9 @@ impl Way {
     pub(in crate::mlfabric) const fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
-            Self::InTurn => "models in turn",
-            Self::Ordered => "models in turn, order, bound",
-            Self::Fabric => "models in turn, order, bound, sums",
+            Self::Relayed => "models passed on",
+            Self::Ordered => "models passed on, order, bound",
+            Self::Fabric => "models passed on, order, bound, sums",
         }
     }
 
@@ -51,7 +56,7 @@ impl Way {
         System {
             mode: Mode::Async { staleness },
             scheduler: self.scheduled().then(|| self.scheduler()),
-            answers: (self != Self::Plain).then_some(IN_TURN),
+            answers: (self != Self::Plain).then_some((IN_TURN, RELAY)),
             replica: None,
             momentum: 0.0,
             rule: ada_delay(rate, FALL),
@@ -61,12 +66,13 @@ impl Way {
     /// Synchronous training in this way; with a scheduler, `enough` updates make a round after a grace.
     pub(in crate::mlfabric) fn synchronous(self, rate: f64, enough: (usize, Span)) -> System {
         let enough = Some(enough).filter(|_| self.scheduled());
-        System { mode: Mode::Sync { enough }, answers: None, ..self.asynchronous(rate, 0) }
+        System { mode: Mode::Sync { enough }, ..self.asynchronous(rate, 0) }
     }
 
     fn scheduler(self) -> SchedulerOptions {
         SchedulerOptions {
             aggregate: self == Self::Fabric,
+            hold: HOLD,
             patience: 4.0,
             beat: Span::from_secs(5),
             ..SchedulerOptions::default()

@@ -29,8 +29,8 @@ pub(in crate::mlfabric) struct System {
     pub(in crate::mlfabric) mode: Mode,
     /// A scheduler, and aggregators on the workers' own hosts.
     pub(in crate::mlfabric) scheduler: Option<SchedulerOptions>,
-    /// How many models are on their way at once.
-    pub(in crate::mlfabric) answers: Option<usize>,
+    /// How many models leave the server at once, and how many workers each of them reaches.
+    pub(in crate::mlfabric) answers: Option<(usize, usize)>,
     /// A replica, and what is demanded of it.
     pub(in crate::mlfabric) replica: Option<Replication>,
     pub(in crate::mlfabric) momentum: f64,
@@ -74,7 +74,8 @@ impl<'a> World<'a> {
             mode: system.mode,
             momentum: system.momentum,
             scheduler,
-            answers: system.answers,
+            answers: system.answers.map(|(most, _)| most),
+            relay: system.answers.map_or(1, |(_, relay)| relay),
             replication: system.replica.unwrap_or_default(),
             others: if scheduler.is_some() { ranks.clone() } else { Vec::new() },
             ..ServerOptions::new(ranks.clone())
@@ -86,7 +87,8 @@ impl<'a> World<'a> {
         let server = Server::new(SERVER, start, rule, options.clone()).map_err(wrong)?;
         let mut nodes = BTreeMap::from([(SERVER, Node::new(SERVER).with_server(server))]);
         for rank in &ranks {
-            let worker = WorkerOptions { scheduler, ..WorkerOptions::default() };
+            let patience = Span::from_secs(30);
+            let worker = WorkerOptions { scheduler, patience, ..WorkerOptions::default() };
             let mut node = Node::new(*rank).with_worker(Worker::new(*rank, worker));
             if scheduler.is_some() {
                 let aggregator = AggregatorOptions { scheduler, ..AggregatorOptions::default() };
@@ -148,7 +150,8 @@ impl<'a> World<'a> {
     fn contend(&mut self) {
         let full = self.task.link();
         for host in 0..=self.workers + 2 {
-            let rate = full.mul_f64(self.setting.contention.left(host, self.now, self.setting.seed));
+            let rate =
+                full.mul_f64(self.setting.contention.left(host, self.now, self.setting.seed));
             self.network.set_host(self.now, Rank::new(host), rate, rate);
         }
     }
@@ -245,8 +248,7 @@ impl<'a> World<'a> {
         let episode = self.setting.contention.episode();
         let change = Time::ZERO + episode * (self.now.as_ps() / episode.as_ps() + 1);
         let network = self.network.next();
-        let times =
-            [timer.map(|(at, _)| at), done, network, Some(change), Some(self.next_monitor)];
+        let times = [timer.map(|(at, _)| at), done, network, Some(change), Some(self.next_monitor)];
         let next = times.into_iter().flatten().min().unwrap_or(until);
         if next > until {
             self.now = until;
@@ -261,7 +263,8 @@ impl<'a> World<'a> {
         }
         let acted = if let Some((to, event)) = self.network.take(next) {
             self.nodes.get_mut(&to).map(|node| node.handle_event(next, event)).map(|_| to)
-        } else if let Some((at, _)) = self.computing.first_key_value().filter(|_| done == Some(next))
+        } else if let Some((at, _)) =
+            self.computing.first_key_value().filter(|_| done == Some(next))
         {
             let (_, worker) = *at;
             if let Some((_, (version, values))) = self.computing.pop_first() {
@@ -280,7 +283,11 @@ impl<'a> World<'a> {
     }
 
     /// Trains until the loss is at most the target, twice in a row, looking every so many updates.
-    pub(in crate::mlfabric) fn train(&mut self, look: u64, until: Time) -> Result<(), ReproduceError> {
+    pub(in crate::mlfabric) fn train(
+        &mut self,
+        look: u64,
+        until: Time,
+    ) -> Result<(), ReproduceError> {
         let (mut seen, mut good) = (0, false);
         while self.step(until)? && !self.story.diverged {
             if self.story.updates < seen + look {
