@@ -7,6 +7,3 @@ pub(super) mod story;
 pub(super) mod systems;
 pub(super) mod task;
 pub(super) mod world;
-
-#[cfg(test)]
-mod probe;

@@ -17,9 +17,6 @@ pub(in crate::mlfabric) const FALL: f64 = 0.03;
 const LOOK: u64 = 8;
 /// Models that leave the server at once, where they leave in turn: a slow host does not stop the others.
 const IN_TURN: usize = 2;
-/// How many workers get the model from one that leaves the server.
-const RELAY: usize = 8;
-
 /// How long updates wait to be planned together while the server's link is busy.
 const HOLD: Span = Span::from_secs(2);
 
@@ -28,8 +25,8 @@ const HOLD: Span = Span::from_secs(2);
 pub(in crate::mlfabric) enum Way {
     /// A parameter server as it is used today: updates and models leave at once and share links.
     Plain,
-    /// The same, but models leave in turn, and workers pass them on.
-    Relayed,
+    /// The same, but models leave in turn.
+    InTurn,
     /// The scheduler also orders updates and leaves out those that are too old.
     Ordered,
     /// The scheduler also sums updates on the way.
@@ -40,9 +37,9 @@ impl Way {
     pub(in crate::mlfabric) const fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
-            Self::Relayed => "models passed on",
-            Self::Ordered => "models passed on, order, bound",
-            Self::Fabric => "models passed on, order, bound, sums",
+            Self::InTurn => "models in turn",
+            Self::Ordered => "models in turn, order, bound",
+            Self::Fabric => "models in turn, order, bound, sums",
         }
     }
 
@@ -56,17 +53,19 @@ impl Way {
         System {
             mode: Mode::Async { staleness },
             scheduler: self.scheduled().then(|| self.scheduler()),
-            answers: (self != Self::Plain).then_some((IN_TURN, RELAY)),
+            answers: (self != Self::Plain).then_some((IN_TURN, 1)),
             replica: None,
             momentum: 0.0,
             rule: ada_delay(rate, FALL),
         }
     }
 
-    /// Synchronous training in this way; with a scheduler, `enough` updates make a round after a grace.
+    /// Synchronous training in this way; with a scheduler, workers pass models on, and `enough` updates make a round
+    /// after a grace.
     pub(in crate::mlfabric) fn synchronous(self, rate: f64, enough: (usize, Span)) -> System {
+        let answers = (self != Self::Plain).then_some((IN_TURN, enough.0));
         let enough = Some(enough).filter(|_| self.scheduled());
-        System { mode: Mode::Sync { enough }, ..self.asynchronous(rate, 0) }
+        System { mode: Mode::Sync { enough }, answers, ..self.asynchronous(rate, 0) }
     }
 
     fn scheduler(self) -> SchedulerOptions {
