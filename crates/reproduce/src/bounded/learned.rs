@@ -30,8 +30,6 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 4] = [Self::Rnn, Self::Mlp, Self::Mf, Self::Cnn];
-
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Rnn => "RNN",

@@ -1,6 +1,6 @@
 //! What came of a training.
 
-use laxity_fabric::roles::{Promotion, Version};
+use laxity_fabric::roles::Promotion;
 use laxity_interface::Time;
 
 /// What came of a training.
@@ -23,8 +23,6 @@ pub(in crate::mlfabric) struct Story {
     pub(in crate::mlfabric) diverged: bool,
     /// How far the replica could have been away, at most.
     pub(in crate::mlfabric) apart: f64,
-    /// When each version was there.
-    pub(in crate::mlfabric) versions: Vec<(Time, Version)>,
     /// When a replica took over, and what it said.
     pub(in crate::mlfabric) promoted: Option<(Time, Promotion)>,
 }

@@ -210,7 +210,6 @@ impl<'a> World<'a> {
                     self.story.summed += commit.members.len() as u64;
                 }
                 self.story.apart = self.story.apart.max(commit.apart.unwrap_or(0.0));
-                self.story.versions.push((self.now, commit.version));
             }
             Notice::Promoted(promotion) => self.story.promoted = Some((self.now, promotion)),
             Notice::Refusal { what, .. } => self.wrong = Some(what),
