@@ -16,7 +16,6 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("flowsim", &["interface", "planner", "topology"], &[]),
     ("protocol", &["interface"], &["link"]),
     ("packetsim", &["interface", "protocol", "topology"], &[]),
-    ("reproduce", &["flowsim", "interface", "packetsim", "planner", "report", "topology"], &[]),
     ("switch", &["interface", "link"], &["protocol"]),
     ("endpoint", &["interface", "protocol"], &["link"]),
     (
@@ -25,6 +24,21 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
         &["link"],
     ),
     ("controller", &["fabric", "interface", "planner", "protocol", "topology"], &[]),
+    (
+        "reproduce",
+        &[
+            "fabric",
+            "flowsim",
+            "interface",
+            "learn",
+            "link",
+            "packetsim",
+            "planner",
+            "report",
+            "topology",
+        ],
+        &[],
+    ),
     ("lab", &["endpoint", "interface", "link", "protocol", "switch"], &["report"]),
     (
         "cli",

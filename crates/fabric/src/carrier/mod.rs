@@ -6,6 +6,7 @@
 
 mod any;
 mod envelope;
+pub mod fluid;
 #[cfg(test)]
 mod impostor_tests;
 pub mod laxity;

@@ -10,6 +10,7 @@ use super::{
     notice::Notice,
     post::{Letter, Post, Way},
     reason::Reason,
+    server::pass_on,
     tensor::Tensor,
     words::{
         Action, Announce, Entry, Get, Measured, Model, Promoted, Refused, Register, Update, Word,
@@ -387,12 +388,17 @@ impl Worker {
         mine.map(|(number, _)| *number).collect()
     }
 
-    fn model(&mut self, from: Rank, word: Model, tensor: Option<Tensor>) {
-        let (Some(_), Some(tensor)) = (self.questions.remove(&word.request), tensor) else {
-            return;
-        };
-        let (request, version, values) = (word.request, word.version, tensor.values());
-        self.notices.push_back(Notice::Model { request, server: from, version, values });
+    fn model(&mut self, epoch: u32, word: Model, tensor: Option<Tensor>) {
+        let Some(tensor) = tensor else { return };
+        let Model { request, version, then } = word;
+        for (to, then) in pass_on(&then) {
+            let way = Way::to(to.worker, RoleKind::Worker, epoch);
+            let word = Word::Model(Model { request: to.request, version, then });
+            self.post.send(way, &word, Some(&tensor));
+        }
+        let Some(question) = self.questions.remove(&request) else { return };
+        let (server, values) = (self.target(question.server).now, tensor.values());
+        self.notices.push_back(Notice::Model { request, server, version, values });
     }
 
     fn scheduler_gone(&mut self, now: Time) {
@@ -434,7 +440,7 @@ impl Role for Worker {
     }
 
     fn handle_letter(&mut self, now: Time, letter: Letter) {
-        let Letter { from, from_role, word, tensor, .. } = letter;
+        let Letter { from, from_role, epoch, word, tensor, .. } = letter;
         if from_role == RoleKind::Scheduler {
             self.scheduler_back(from);
         }
@@ -450,7 +456,7 @@ impl Role for Worker {
                 }
             }
             Word::Refused(refused) => self.refused(now, refused),
-            Word::Model(word) => self.model(from, word, tensor),
+            Word::Model(word) => self.model(epoch, word, tensor),
             Word::Promoted(promoted) => self.moved(now, from, promoted),
             Word::Beat(_) if from_role == RoleKind::Scheduler => self.register(from),
             other => self.notices.push_back(Notice::Refusal {

@@ -27,6 +27,8 @@ pub(crate) struct Job {
     pub(crate) momentum: f64,
     pub(crate) replication: Replication,
     pub(crate) scheduled: bool,
+    /// How many models leave the server at once, and how many workers each of them reaches.
+    pub(crate) answers: Option<(usize, usize)>,
     pub(crate) seed: u64,
 }
 
@@ -39,6 +41,7 @@ impl Job {
             momentum: 0.0,
             replication: Replication::default(),
             scheduled: true,
+            answers: None,
             seed: 1,
         }
     }
@@ -58,6 +61,8 @@ impl Job {
             replication: self.replication,
             others: vec![AGGREGATOR],
             scheduler: self.scheduler(),
+            answers: self.answers.map(|(most, _)| most),
+            relay: self.answers.map_or(1, |(_, relay)| relay),
             ..ServerOptions::new(self.ranks())
         }
     }

@@ -1,8 +1,8 @@
 //! Synchronous, asynchronous and stale-synchronous training; loss; staleness; replication.
 
 use laxity_fabric::roles::{
-    AckAfter, AdaDelay, Add, Gaps, Mode, Node, Notice, Push, Reason, Replication, Server,
-    ServerOptions, Sgd, Version, Worker, WorkerOptions,
+    AckAfter, AdaDelay, Add, Gaps, Mode, Node, Notice, Push, Reason, Replication, Scheduler,
+    SchedulerOptions, Server, ServerOptions, Sgd, Version, View, Worker, WorkerOptions,
 };
 use laxity_interface::{Fraction, Rate, Span};
 
@@ -237,4 +237,70 @@ fn a_paced_update_arrives_whole() {
     assert_eq!(world.nodes[&rank(0)].server().unwrap().version().commits, 0, "3.2 s at 1 Mbit/s");
     world.run(secs(10.0));
     assert_eq!(world.nodes[&rank(0)].server().unwrap().model(), values);
+}
+
+/// Six workers that ask at once, and when each has the model.
+fn models_at(answers: Option<usize>, relay: usize) -> Vec<f64> {
+    let options = ServerOptions { answers, relay, ..ServerOptions::new(ranks(6)) };
+    let server = Server::new(rank(0), vec![0.0; 250_000], Add, options).unwrap();
+    let mut world = plain(server, 6);
+    for host in 0..=6 {
+        world.host(rank(host), Rate::from_mbps(8)); // A second for the model.
+    }
+    for worker in ranks(6) {
+        world.program(worker, Program::new(rank(0), 1, Span::ZERO, |_, _| vec![0.0; 250_000]));
+    }
+    world.run(secs(30.0));
+    let mut at: Vec<_> = ranks(6)
+        .into_iter()
+        .map(|worker| {
+            let mut told = world.notices.iter().filter(|(_, who, _)| *who == worker);
+            let model = told.find(|(_, _, notice)| matches!(notice, Notice::Model { .. }));
+            (model.expect("everybody gets the model").0.as_ps() as f64 / 1e12).round()
+        })
+        .collect();
+    at.sort_by(f64::total_cmp);
+    at
+}
+
+#[test]
+fn models_leave_in_turn_and_workers_pass_them_on() {
+    assert_eq!(models_at(Some(1), 1), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    // The first by itself; then the second for five: it passes it on to two, one after the other on its link, and
+    // each of those to one more.
+    let passed = models_at(Some(1), 8);
+    assert_eq!(passed, [1.0, 2.0, 3.0, 4.0, 4.0, 5.0]);
+}
+
+/// How many updates each round plans, of five that come one after the other while the first is on its way.
+fn rounds(hold: Span) -> Vec<usize> {
+    let scheduler = Some(rank(6));
+    let options = ServerOptions { scheduler, ..ServerOptions::new(ranks(5)) };
+    let server = Server::new(rank(0), vec![0.0; 250_000], Add, options).unwrap();
+    let mut world = World { latency: Span::from_us(100), ..World::default() };
+    world.add(Node::new(rank(0)).with_server(server));
+    let options = SchedulerOptions { hold, ..SchedulerOptions::default() };
+    let view = View::new(Rate::from_mbps(8)); // A second for an update.
+    world.add(Node::new(rank(6)).with_scheduler(Scheduler::new(rank(6), view, options)));
+    for worker in ranks(5) {
+        let patience = Span::from_secs(10);
+        let options = WorkerOptions { scheduler, patience, ..WorkerOptions::default() };
+        world.add(Node::new(worker).with_worker(Worker::new(worker, options)));
+        world.up.insert(worker, laxity_planner::Steps::constant(Rate::from_mbps(8)));
+        let compute = Span::from_ms(100 * u64::from(worker.get()));
+        world.program(worker, Program::new(rank(0), 1, compute, |_, _| vec![0.0; 250_000]));
+    }
+    world.down.insert(rank(0), laxity_planner::Steps::constant(Rate::from_mbps(8)));
+    assert!(world.train(secs(30.0)));
+    let planned = |notice: &Notice| match notice {
+        Notice::Round { updates, .. } => Some(*updates),
+        _ => None,
+    };
+    world.told(rank(6)).filter_map(planned).collect()
+}
+
+#[test]
+fn updates_that_come_while_the_link_is_busy_are_planned_together() {
+    assert_eq!(rounds(Span::ZERO), [1, 1, 1, 1, 1]);
+    assert_eq!(rounds(Span::from_secs(5)), [1, 4]);
 }

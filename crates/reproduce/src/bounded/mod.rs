@@ -1,16 +1,24 @@
 //! Experiments of the family `bounded`.
 
 mod alternatives;
+mod bounds;
+mod learned;
 mod model;
 mod setting;
 mod speedup;
 mod tail;
+mod tolerance;
 
 use crate::experiment::Experiment;
 
 /// Those that run.
-pub(crate) const EXPERIMENTS: &[&dyn Experiment] =
-    &[&tail::Tail, &alternatives::Alternatives, &speedup::Speedup];
+pub(crate) const EXPERIMENTS: &[&dyn Experiment] = &[
+    &tail::Tail,
+    &tolerance::Tolerances,
+    &bounds::Bounds,
+    &alternatives::Alternatives,
+    &speedup::Speedup,
+];
 
 #[cfg(test)]
 mod tests {

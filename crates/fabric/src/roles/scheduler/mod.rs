@@ -28,7 +28,10 @@ use crate::{carrier::Parcel, rank::Rank};
 pub struct SchedulerOptions {
     /// How long announcements are gathered before they are planned together.
     pub interval: Span,
-    /// With so many waiting, planning does not wait for the interval.
+    /// How long announcements wait, at most, while the server's link is booked anyway: what is planned together
+    /// can be summed. Workers must have more patience than this.
+    pub hold: Span,
+    /// With so many waiting, planning waits for neither.
     pub batch: usize,
     /// How many times as long as the middle update one may take before it is left out, where there is a
     /// staleness bound.
@@ -56,6 +59,7 @@ impl Default for SchedulerOptions {
     fn default() -> Self {
         Self {
             interval: Span::from_ms(5),
+            hold: Span::ZERO,
             batch: 64,
             patience: 10.0,
             aggregate: true,
@@ -144,10 +148,17 @@ impl Scheduler {
             return;
         }
         self.waiting.insert(announce.update, Waiting { announce });
-        let due = self.next_round.get_or_insert(now + self.options.interval);
+        let free = self.link_free(announce.server).unwrap_or(now).min(now + self.options.hold);
+        let due = self.next_round.get_or_insert(free.max(now + self.options.interval));
         if self.waiting.len() >= self.options.batch {
             *due = now;
         }
+    }
+
+    /// When everything that was planned for a server has arrived; nothing if nothing is on its way.
+    fn link_free(&self, server: Rank) -> Option<Time> {
+        let last_hops = self.booked.iter().filter(|one| one.server == server && one.at.is_none());
+        last_hops.map(|one| one.ends).max()
     }
 
     fn tell(&mut self, now: Time, server: Rank, entry: super::words::Entry) {
@@ -216,12 +227,16 @@ impl Scheduler {
         }
     }
 
-    fn progress(&mut self, from: Rank, word: Progress) {
+    fn progress(&mut self, now: Time, from: Rank, word: Progress) {
         let facts = self.servers.entry(from).or_default();
         (facts.commits, facts.epoch) = (word.version.commits, word.version.epoch);
         let mut over: BTreeSet<_> = word.committed.iter().copied().collect();
         over.extend(word.refused.iter().map(|one| one.update));
         self.booked.retain(|booking| !over.contains(&booking.update));
+        if self.link_free(from).is_none() {
+            let soon = now + self.options.interval;
+            self.next_round = self.next_round.map(|due| due.min(soon));
+        }
         for update in word.committed {
             self.history.outcome(update, Ok(word.version));
         }
@@ -268,7 +283,7 @@ impl Role for Scheduler {
             Word::Announce(announce) if announce.update.worker == from => {
                 self.announce(now, announce);
             }
-            Word::Progress(word) => self.progress(from, word),
+            Word::Progress(word) => self.progress(now, from, word),
             Word::Promoted(word) => self.moved(from, word),
             Word::Measured(word) => self.view.measured(from, word.to, word.rate),
             other => self.notices.push_back(Notice::Refusal {

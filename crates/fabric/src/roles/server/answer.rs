@@ -2,7 +2,7 @@
 
 use laxity_interface::Time;
 
-use super::{AckAfter, Mode, Server, follow};
+use super::{AckAfter, Mode, Server, follow, passing::Transfer};
 use crate::{
     carrier::Slack,
     rank::Rank,
@@ -11,7 +11,7 @@ use crate::{
         notice::Notice,
         post::Way,
         tensor::norm,
-        words::{Beat, Committed, Get, Model, Snapshot, Word},
+        words::{Asked, Beat, Committed, Get, MOST_MEMBERS, Model, Snapshot, Word},
     },
 };
 
@@ -32,7 +32,7 @@ impl Server {
         *known = clock.max(*known);
     }
 
-    pub(super) fn asked(&mut self, from: Rank, get: Get) {
+    pub(super) fn asked(&mut self, now: Time, from: Rank, get: Get) {
         if self.deposed.is_some() {
             return; // Who took over has told the worker, or will.
         }
@@ -40,27 +40,50 @@ impl Server {
         // A worker that asks again, after it has been started anew, means the new question.
         self.questions.retain(|(worker, old)| *worker != from || old.request != get.request);
         self.questions.push((from, get));
-        self.answer();
+        self.answer(now);
     }
 
     /// Answers all questions that can be answered.
-    pub(super) fn answer(&mut self) {
+    pub(super) fn answer(&mut self, now: Time) {
         let slowest =
             self.living.iter().map(|worker| self.clocks.get(worker).copied().unwrap_or(0)).min();
         let ahead = match self.options.mode {
             Mode::StaleSync { ahead, .. } => slowest.unwrap_or(0).saturating_add(ahead),
             Mode::Async { .. } | Mode::Sync { .. } => u64::MAX,
         };
+        let (most, relay) = match self.options.answers {
+            Some(most) => (most.max(1), self.options.relay.clamp(1, MOST_MEMBERS)),
+            None => (usize::MAX, 1),
+        };
+        let transfers = most.saturating_sub(self.passing.under_way());
+        let mut room = transfers.saturating_mul(relay);
         let ready = |(worker, get): &mut (Rank, Get)| {
             let clock = self.clocks.get(worker).copied().unwrap_or(0);
-            self.weights.reaches(get.at_least) && clock <= ahead
+            let goes = self.weights.reaches(get.at_least) && clock <= ahead && room > 0;
+            room -= usize::from(goes);
+            goes
         };
-        let ready: Vec<_> = self.questions.extract_if(.., ready).collect();
+        let ready = self.questions.extract_if(.., ready);
+        let asked = |worker, get: &Get| Asked { worker, request: get.request };
+        let ready: Vec<_> = ready.map(|(worker, get)| (asked(worker, &get), get)).collect();
+        let of = |one: &Asked| ready.iter().find(|(asked, _)| asked == one).map(|(_, get)| *get);
         let version = self.weights.version;
-        for (worker, get) in ready {
-            let word = Word::Model(Model { request: get.request, version });
-            let way = Way::to(worker, RoleKind::Worker, version.epoch);
-            self.post.send(way, &word, Some(self.weights.tensor()));
+        let all = ready.iter().map(|(asked, _)| *asked).collect();
+        for Transfer { to, then } in self.passing.deal(all, transfers) {
+            let behind = then.iter().filter_map(|one| Some((one.worker, of(one)?))).collect();
+            let word = Word::Model(Model { request: to.request, version, then });
+            let way = Way::to(to.worker, RoleKind::Worker, version.epoch);
+            let sequence = self.post.send(way, &word, Some(self.weights.tensor()));
+            if self.options.answers.is_some() {
+                self.passing.left(now, sequence, to.worker, behind);
+            }
+        }
+    }
+
+    /// A letter has reached its end: if it brought a model, others have their turn.
+    pub(super) fn answered(&mut self, now: Time, sequence: u64) {
+        if self.passing.arrived(now, sequence) {
+            self.answer(now);
         }
     }
 

@@ -113,7 +113,7 @@ impl Server {
         }
         self.feed(now);
         self.acknowledge();
-        self.answer();
+        self.answer(now);
     }
 
     /// Commits or drops the first in the queue; says whether it did.

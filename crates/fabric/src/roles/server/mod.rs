@@ -6,6 +6,7 @@ mod commit;
 mod decided;
 mod follow;
 mod options;
+mod passing;
 mod round;
 mod weights;
 
@@ -17,8 +18,8 @@ use std::{
 use laxity_interface::Time;
 
 pub use self::options::{AckAfter, Mode, Replication, ServerError, ServerOptions};
-use self::{answer::Owed, commit::Candidate, follow::Follower, round::Round};
-pub(super) use self::{decided::Decided, weights::Weights};
+use self::{answer::Owed, commit::Candidate, follow::Follower, passing::Passing, round::Round};
+pub(super) use self::{decided::Decided, passing::pass_on, weights::Weights};
 use super::{
     Role, earliest,
     ids::{RoleKind, Version},
@@ -46,6 +47,7 @@ pub struct Server {
     /// How many updates each worker has pushed, as far as it has said.
     clocks: BTreeMap<Rank, u64>,
     questions: Vec<(Rank, Get)>,
+    passing: Passing,
     follower: Option<Follower>,
     owed: VecDeque<Owed>,
     next_beat: Option<Time>,
@@ -98,6 +100,7 @@ impl Server {
             living: options.workers.iter().copied().collect(),
             clocks: BTreeMap::new(),
             questions: Vec::new(),
+            passing: Passing::default(),
             follower: None,
             owed: VecDeque::new(),
             next_beat: None,
@@ -233,7 +236,7 @@ impl Role for Server {
             (Word::Sum(word), Some(tensor)) if !word.members.is_empty() => {
                 self.arrived(now, word.members, tensor);
             }
-            (Word::Get(get), _) => self.asked(from, get),
+            (Word::Get(get), _) => self.asked(now, from, get),
             (Word::Clock(clock), _) => {
                 match clock {
                     Some(clock) => self.clocked(from, clock),
@@ -259,6 +262,8 @@ impl Role for Server {
         self.living.remove(&peer);
         self.clocks.remove(&peer);
         self.questions.retain(|(worker, _)| *worker != peer);
+        let again = self.passing.lost(peer);
+        self.questions.extend(again);
         if self.follower.as_ref().is_some_and(|follower| follower.rank == peer) {
             self.follower = None;
             self.notices.push_back(Notice::Replica { replica: peer, there: false });
@@ -266,11 +271,16 @@ impl Role for Server {
         self.go_on(now);
     }
 
-    fn handle_undelivered(&mut self, now: Time, to: Rank, _sequence: u64) {
+    fn handle_undelivered(&mut self, now: Time, to: Rank, sequence: u64) {
+        self.answered(now, sequence);
         // A replica that misses a step cannot follow any more; it joins again.
         if self.follower.as_ref().is_some_and(|follower| follower.rank == to) {
             self.handle_lost(now, to);
         }
+    }
+
+    fn handle_delivered(&mut self, now: Time, _to: Rank, sequence: u64) {
+        self.answered(now, sequence);
     }
 
     fn handle_timeout(&mut self, now: Time) {

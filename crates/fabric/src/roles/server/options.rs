@@ -83,6 +83,13 @@ pub struct ServerOptions {
     pub scheduler: Option<Rank>,
     /// What is demanded of the replica.
     pub replication: Replication,
+    /// How many models are on their way to workers at once; further workers wait, and get the model of the
+    /// moment when it is their turn. Many at once share the server's link and are old when they arrive.
+    /// Nothing: all at once.
+    pub answers: Option<usize>,
+    /// Where `answers` are limited: how many workers one of them reaches at most, because those who have the
+    /// model pass it on to others that wait. 1: nobody passes anything on.
+    pub relay: usize,
     /// How often the replica hears from the server at least.
     pub beat: Span,
     /// How often this process has been started.
@@ -100,6 +107,8 @@ impl ServerOptions {
             others: Vec::new(),
             scheduler: None,
             replication: Replication::default(),
+            answers: None,
+            relay: 1,
             beat: Span::from_ms(100),
             incarnation: 0,
         }

@@ -1,9 +1,9 @@
 //! Words as bytes.
 
 use super::{
-    Action, Announce, Beat, Committed, DecidedOf, Entry, Gather, Get, MOST_DECIDED, MOST_MEMBERS,
-    MOST_WORKERS, Measured, Member, Model, Progress, Promoted, Refused, Register, Snapshot, Step,
-    Sum, Through, Update, Word,
+    Action, Announce, Asked, Beat, Committed, DecidedOf, Entry, Gather, Get, MOST_DECIDED,
+    MOST_MEMBERS, MOST_WORKERS, Measured, Member, Model, Progress, Promoted, Refused, Register,
+    Snapshot, Step, Sum, Through, Update, Word,
 };
 use crate::roles::{
     codec::{Reader, WordError, Writer},
@@ -105,6 +105,10 @@ impl Word {
             Self::Model(word) => {
                 w.u64(word.request);
                 w.version(word.version);
+                w.list(&word.then, |w, one| {
+                    w.rank(one.worker);
+                    w.u64(one.request);
+                });
             }
             Self::Join => {}
             Self::Step(word) => {
@@ -196,7 +200,13 @@ impl Word {
                 at_least: r.version()?,
                 clock: r.u64("clock")?,
             }),
-            10 => Self::Model(Model { request: r.u64("request")?, version: r.version()? }),
+            10 => Self::Model(Model {
+                request: r.u64("request")?,
+                version: r.version()?,
+                then: r.list("workers", MOST_MEMBERS, 12, |r| {
+                    Ok(Asked { worker: r.rank("worker")?, request: r.u64("request")? })
+                })?,
+            }),
             11 => Self::Join,
             12 => Self::Step(Step {
                 before: r.version()?,

@@ -229,12 +229,23 @@ pub struct Get {
 }
 
 /// The model.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Model {
     /// To which question.
     pub request: u64,
     /// Which version.
     pub version: Version,
+    /// Who else gets it, from whoever gets it first.
+    pub then: Vec<Asked>,
+}
+
+/// A worker and the number of its question.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Asked {
+    /// Who.
+    pub worker: Rank,
+    /// The worker's number of the question.
+    pub request: u64,
 }
 
 /// One commit, for a replica: what is added to the momentum's history.

@@ -117,8 +117,10 @@ fn of_servers() -> impl Strategy<Value = Word> {
                 Word::Progress(Progress { version, committed, refused })
             }
         ),
-        (any::<u64>(), version())
-            .prop_map(|(request, version)| Word::Model(Model { request, version })),
+        (any::<u64>(), version(), updates()).prop_map(|(request, version, then)| {
+            let asked = |one: UpdateId| Asked { worker: one.worker, request: one.number };
+            Word::Model(Model { request, version, then: then.into_iter().map(asked).collect() })
+        }),
         (version(), version(), updates()).prop_map(|(before, version, members)| Word::Step(Step {
             before,
             version,

@@ -1,0 +1,141 @@
+//! Models on their way to workers, some of them by way of other workers.
+
+use std::collections::BTreeMap;
+
+use laxity_interface::{Span, Time};
+
+use crate::{
+    rank::Rank,
+    roles::words::{Asked, Get},
+};
+
+/// Of each worker, so many questions that others answer are remembered: it asks one after the other.
+const MOST_BEHIND: usize = 2;
+
+/// Models on their way, and who depends on whom for them.
+#[derive(Debug, Default)]
+pub(super) struct Passing {
+    /// Those that left from here and have not arrived, by sequence.
+    under_way: BTreeMap<u64, (Rank, Time)>,
+    /// How long a model took to each worker, the last time one was sent from here.
+    took: BTreeMap<Rank, Span>,
+    /// Questions that others answer, by worker and number, and who all gets the model from that transfer.
+    behind: BTreeMap<(Rank, u64), (Get, Vec<Rank>)>,
+}
+
+/// One transfer of the model.
+#[derive(Debug, PartialEq)]
+pub(super) struct Transfer {
+    pub(super) to: Asked,
+    pub(super) then: Vec<Asked>,
+}
+
+impl Passing {
+    /// How many models are on their way from here.
+    pub(super) fn under_way(&self) -> usize {
+        self.under_way.len()
+    }
+
+    /// Deals workers out to so many transfers. Who got the model fastest the last time gets it first and passes
+    /// it on; a slow host then holds up nobody.
+    pub(super) fn deal(&self, mut asked: Vec<Asked>, transfers: usize) -> Vec<Transfer> {
+        asked.sort_by_key(|one| self.took.get(&one.worker).copied().unwrap_or(Span::ZERO));
+        let heads = transfers.min(asked.len());
+        let rest = asked.split_off(heads);
+        let mut dealt: Vec<_> =
+            asked.into_iter().map(|to| Transfer { to, then: Vec::new() }).collect();
+        for (at, one) in rest.into_iter().enumerate() {
+            dealt[at % heads].then.push(one);
+        }
+        dealt
+    }
+
+    /// A model leaves. `answers` are the questions of those who get it from others.
+    pub(super) fn left(&mut self, now: Time, sequence: u64, to: Rank, answers: Vec<(Rank, Get)>) {
+        self.under_way.insert(sequence, (to, now));
+        let everybody: Vec<_> = answers.iter().map(|(worker, _)| *worker).chain([to]).collect();
+        for (worker, get) in answers {
+            self.behind.insert((worker, get.request), (get, everybody.clone()));
+            let of_worker = (worker, 0)..=(worker, u64::MAX);
+            let mut known = self.behind.range(of_worker).map(|(key, _)| *key);
+            if let (Some(oldest), true) = (known.next(), known.count() >= MOST_BEHIND) {
+                self.behind.remove(&oldest);
+            }
+        }
+    }
+
+    /// A letter has reached its end; says whether it was a model.
+    pub(super) fn arrived(&mut self, now: Time, sequence: u64) -> bool {
+        let Some((to, since)) = self.under_way.remove(&sequence) else { return false };
+        self.took.insert(to, now.since(since));
+        true
+    }
+
+    /// A worker is gone. Gives back the questions of those who may have depended on it: whoever has its model
+    /// already does not mind another.
+    pub(super) fn lost(&mut self, peer: Rank) -> Vec<(Rank, Get)> {
+        self.under_way.retain(|_, (to, _)| *to != peer);
+        self.behind.retain(|(worker, _), _| *worker != peer);
+        let depends =
+            |_: &(Rank, u64), (_, everybody): &mut (Get, Vec<Rank>)| everybody.contains(&peer);
+        let found = self.behind.extract_if(.., depends);
+        found.map(|((worker, _), (get, _))| (worker, get)).collect()
+    }
+}
+
+/// Who passes a model on to whom, of those who wait for it: two at most, who then do the same.
+pub(in crate::roles) fn pass_on(then: &[Asked]) -> impl Iterator<Item = (Asked, Vec<Asked>)> {
+    (0..then.len().min(2)).map(|side| {
+        let rest = then[side..].iter().step_by(2).skip(1).copied();
+        (then[side], rest.collect())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(worker: u32) -> Asked {
+        Asked { worker: Rank::new(worker), request: u64::from(worker) }
+    }
+
+    #[test]
+    fn everybody_gets_it_once_and_the_slow_get_it_last() {
+        let mut passing = Passing::default();
+        for worker in 0..9 {
+            let (start, end) = (Time::ZERO, Time::ZERO + Span::from_ms(u64::from(9 - worker)));
+            passing.left(start, u64::from(worker), Rank::new(worker), Vec::new());
+            assert!(passing.arrived(end, u64::from(worker)));
+        }
+        let dealt = passing.deal((0..9).map(asked).collect(), 2);
+        assert_eq!(dealt[0].to, asked(8));
+        assert_eq!(dealt[0].then, [6, 4, 2, 0].map(asked));
+        assert_eq!(dealt[1].then, [5, 3, 1].map(asked));
+        let mut got = Vec::new();
+        let mut next: Vec<_> = dealt.into_iter().map(|one| (one.to, one.then)).collect();
+        while let Some((worker, then)) = next.pop() {
+            got.push(worker.request);
+            next.extend(pass_on(&then));
+        }
+        got.sort_unstable();
+        assert_eq!(got, [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    }
+
+    #[test]
+    fn who_depends_on_the_dead_is_asked_for_again() {
+        let mut passing = Passing::default();
+        let get = |request| Get { request, at_least: Default::default(), clock: 0 };
+        let behind = |workers: [u32; 2]| {
+            workers.map(|worker| (Rank::new(worker), get(worker.into()))).to_vec()
+        };
+        passing.left(Time::ZERO, 1, Rank::new(1), behind([2, 3]));
+        passing.left(Time::ZERO, 2, Rank::new(4), behind([5, 6]));
+        // Asked twice since, so the first has been answered.
+        for request in [7, 8] {
+            passing.left(Time::ZERO, request, Rank::new(9), vec![(Rank::new(3), get(request))]);
+        }
+        assert_eq!(passing.lost(Rank::new(1)), [(Rank::new(2), get(2))]);
+        assert_eq!(passing.lost(Rank::new(5)), [(Rank::new(6), get(6))]);
+        assert_eq!(passing.under_way(), 3);
+    }
+}
