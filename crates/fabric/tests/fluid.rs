@@ -26,7 +26,7 @@ fn parcel(to: u32, sequence: u64, bytes: usize) -> Parcel {
 /// When each parcel arrives, by its sequence.
 fn arrivals(network: &mut Network) -> Vec<(u64, Time)> {
     let mut found = Vec::new();
-    while let Some(next) = network.next() {
+    while let Some(next) = network.next_event() {
         while let Some((_, event)) = network.take(next) {
             if let Event::Arrived(arrival) = event {
                 found.push((arrival.envelope.channel.sequence, next));
@@ -97,9 +97,9 @@ fn words_take_the_latency_only_and_senders_hear_of_the_end() {
     word.envelope.signature.element = ElementType::U8;
     word.body = Bytes::from(vec![0; MB]);
     network.submit(Time::ZERO, Rank::new(1), word);
-    assert_eq!(network.next(), Some(at(2)));
+    assert_eq!(network.next_event(), Some(at(2)));
     assert!(matches!(network.take(at(2)), Some((to, Event::Arrived(_))) if to == Rank::new(0)));
-    assert_eq!((network.take(at(3)), network.next()), (None, Some(at(4))));
+    assert_eq!((network.take(at(3)), network.next_event()), (None, Some(at(4))));
     assert!(matches!(network.take(at(4)), Some((to, Event::Sent { .. })) if to == Rank::new(1)));
 }
 
@@ -111,7 +111,7 @@ fn a_dead_rank_frees_its_bandwidth_and_is_told_of() {
     network.kill(at(1000), Rank::new(1));
     let mut lost = 0;
     let mut arrived = Vec::new();
-    while let Some(next) = network.next() {
+    while let Some(next) = network.next_event() {
         while let Some((_, event)) = network.take(next) {
             match event {
                 Event::Lost { peer, .. } => lost += u32::from(peer == Rank::new(1)),

@@ -25,7 +25,7 @@
 //!     network.submit(Time::ZERO, Rank::new(from), parcel);
 //! }
 //! // A second each, at the same time, into one link.
-//! assert_eq!(network.next(), Some(Time::ZERO + Span::from_secs(2)));
+//! assert_eq!(network.next_event(), Some(Time::ZERO + Span::from_secs(2)));
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -157,7 +157,7 @@ impl Network {
     }
 
     /// When something happens next.
-    pub fn next(&mut self) -> Option<Time> {
+    pub fn next_event(&mut self) -> Option<Time> {
         self.settle();
         let ends = self.flows.values().map(|flow| flow.ends(self.now));
         let ends = ends.filter(|ends| *ends < Time::MAX);

@@ -149,7 +149,8 @@ impl Scheduler {
         }
         self.waiting.insert(announce.update, Waiting { announce });
         let free = self.link_free(announce.server).unwrap_or(now).min(now + self.options.hold);
-        let due = self.next_round.get_or_insert(free.max(now + self.options.interval));
+        let due = free.max(now + self.options.interval);
+        let due = self.next_round.get_or_insert(due);
         if self.waiting.len() >= self.options.batch {
             *due = now;
         }

@@ -50,12 +50,6 @@ impl View {
         self.links.insert(Link::Down(host), Steps::constant(down));
     }
 
-    /// A host sends and receives at most this from now on, as a monitor found.
-    pub fn set_host(&mut self, host: Rank, up: Rate, down: Rate) {
-        self.links.insert(Link::Up(host), Steps::constant(up));
-        self.links.insert(Link::Down(host), Steps::constant(down));
-    }
-
     /// What a host receives over time, such as beside known background traffic.
     #[must_use]
     pub fn with_down(mut self, host: Rank, down: Steps) -> Self {

@@ -76,10 +76,15 @@ impl Passing {
     pub(super) fn lost(&mut self, peer: Rank) -> Vec<(Rank, Get)> {
         self.under_way.retain(|_, (to, _)| *to != peer);
         self.behind.retain(|(worker, _), _| *worker != peer);
-        let depends =
-            |_: &(Rank, u64), (_, everybody): &mut (Get, Vec<Rank>)| everybody.contains(&peer);
-        let found = self.behind.extract_if(.., depends);
-        found.map(|((worker, _), (get, _))| (worker, get)).collect()
+        let mut found = Vec::new();
+        self.behind.retain(|(worker, _), (get, everybody)| {
+            let depends = everybody.contains(&peer);
+            if depends {
+                found.push((*worker, *get));
+            }
+            !depends
+        });
+        found
     }
 }
 

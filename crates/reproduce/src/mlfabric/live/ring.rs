@@ -105,7 +105,7 @@ impl<'a> Ring<'a> {
         let done = self.computing.first_key_value().map(|((at, _), ())| *at);
         let timers = self.engines.iter().filter_map(Engine::poll_timeout).min();
         let timers = timers.map(|at| at.max(self.now));
-        let times = [Some(change), done, self.network.next(), timers];
+        let times = [Some(change), done, self.network.next_event(), timers];
         let next = times.into_iter().flatten().min().unwrap_or(change);
         self.now = next;
         if next == change {

@@ -246,7 +246,7 @@ impl<'a> World<'a> {
         let done = self.computing.first_key_value().map(|((at, _), _)| *at);
         let episode = self.setting.contention.episode();
         let change = Time::ZERO + episode * (self.now.as_ps() / episode.as_ps() + 1);
-        let network = self.network.next();
+        let network = self.network.next_event();
         let times = [timer.map(|(at, _)| at), done, network, Some(change), Some(self.next_monitor)];
         let next = times.into_iter().flatten().min().unwrap_or(until);
         if next > until {
