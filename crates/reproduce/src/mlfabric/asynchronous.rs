@@ -63,7 +63,11 @@ impl Experiment for Asynchronous {
     }
 
     fn run(&self, options: &Options) -> Result<Findings, ReproduceError> {
-        let size = Size { workers: 30, seeds: options.pick(3, 8), limit: Span::from_secs(600) };
+        let size = Size {
+            workers: 30,
+            seeds: options.pick(2, 8),
+            limit: Span::from_secs(options.pick(300, 900)),
+        };
         let task = Task::pictures(16, 16, 1.3);
         let mut findings = Findings::new();
         let cells = measure(options, &task, &size, &[Way::Plain, Way::Fabric])?;
@@ -224,19 +228,20 @@ fn parts(
     let (plain, fabric) = (of(Way::Plain), of(Way::Fabric));
     let all = size.workers;
     let some = [
+        (Way::Plain, all / 8),
+        (Way::Plain, all / 4),
         (Way::InTurn, all),
         (Way::Ordered, all),
         (Way::Plain, all / 2),
-        (Way::Plain, all / 4),
-        (Way::Plain, all / 8),
     ];
-    let found = each(options, "parts of the system", &some, |(way, workers)| {
+    let some = &some[..options.pick(2, some.len())];
+    let found = each(options, "parts of the system", some, |(way, workers)| {
         one(options.seed, task, &Size { workers: *workers, ..*size }, setting, *way)
     })?;
     let mut fewer = plain;
     for (cell, (way, workers)) in found.iter().zip(some) {
-        findings.row(row(cell, Some(plain / cell.mean())).with("workers", workers));
-        if way == Way::Plain {
+        findings.row(row(cell, Some(plain / cell.mean())).with("workers", *workers));
+        if *way == Way::Plain {
             fewer = fewer.min(cell.mean());
         }
     }
