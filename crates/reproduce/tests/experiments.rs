@@ -15,7 +15,7 @@ const QUICK: [(&str, usize, usize); 7] = [
     ("mlfabric-ordering", 3, 0),
     ("mlfabric-aggregation", 3, 0),
     ("mlfabric-links", 3, 0),
-    ("netapprox-timeline", 2, 1),
+    ("netapprox-timeline", 1, 2),
 ];
 
 #[test]
