@@ -143,7 +143,7 @@ impl Controller {
                 return Err(format!(
                     "host {name} at {at} presented another token than host {name}, which registered \
                      from {from} and {state}: give every host a name of its own; a host that was \
-                     started again needs its identity file, or has to wait for {}",
+                     started again needs the keys it had (HostKeys), or has to wait for {}",
                     self.options.lease
                 ));
             }
