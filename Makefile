@@ -14,7 +14,7 @@ help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: toolchain ## Compare TCP and Laxity in a private network on this machine and draw what happens
-	@echo "Building the laxity command (a minute or two the first time) ..."
+	@echo "Building the laxity command (some minutes the first time) ..."
 	@$(CARGO) build --quiet --release --package laxity-cli
 	@$(LAXITY) demo
 
