@@ -78,6 +78,7 @@ snapshot!(
         ect0: 98,
         ce: 2,
         active_senders: 8,
+        intake: 117_500,
     }))
 );
 snapshot!(frame_job_open_tensor, frame(&Frame::JobOpen(JobId(7), tensor())));

@@ -5,7 +5,7 @@ use laxity_interface::{Span, Time};
 use super::{Connection, Shared, lane::EpochView};
 use crate::{
     config::ClassRule,
-    path::{Content, Control, Sent, Verdict},
+    path::{Content, Control, Sent, Verdict, intake_rate},
     slack::{Class, LaneKind, promised_loss_rate, target_loss_rate},
     wire::Ack,
 };
@@ -22,6 +22,7 @@ impl Connection {
             return;
         }
         self.peer_senders = ack.active_senders.max(1);
+        self.peer_intake = intake_rate(ack.intake);
         let mut settled = std::mem::take(&mut self.settled);
         for &(first, last) in ack.ranges.iter().rev() {
             self.sent.ack_range(first, last, |verdict, sent| settled.push((verdict, sent.clone())));
@@ -64,17 +65,18 @@ impl Connection {
                         job.acked(piece);
                     }
                 }
-                Content::Control(control) => self.confirmed(control, shared),
+                Content::Control(control) => self.confirmed(control, sent.number, shared),
             }
         }
     }
 
-    /// A control frame is known to have arrived.
-    fn confirmed(&mut self, control: Control, shared: &mut Shared) {
+    /// A control frame is known to have arrived, in packet `number`.
+    fn confirmed(&mut self, control: Control, number: u64, shared: &mut Shared) {
         match control {
             Control::Open(job) => {
                 if let Some(job) = self.sends.get_mut(&job) {
                     job.introduced = true;
+                    job.known_from.get_or_insert(number);
                 }
             }
             Control::Final(job, space, from) => {
@@ -119,7 +121,7 @@ impl Connection {
             match *content {
                 Content::Piece(job, piece) => {
                     if let Some(job) = self.sends.get_mut(&job) {
-                        counts &= job.lost(piece, sent.at);
+                        counts &= job.lost(piece, sent.number, sent.at);
                     }
                 }
                 Content::Control(control) => self.repeat(control),
@@ -161,6 +163,7 @@ impl Connection {
                 target_loss_rate,
                 promised_loss_rate,
                 active_senders: self.peer_senders,
+                intake: self.peer_intake,
                 packet: self.open.as_ref().map_or(1, |open| open.max_datagram as u64),
                 min_epoch: shared.config.min_epoch,
             };
@@ -168,6 +171,7 @@ impl Connection {
             let lane = &mut self.lanes[at];
             lane.settle(now, self.arrived, &self.rtt, marked);
             epoch_ended |= lane.end_epoch(now, rtt, silent, view);
+            lane.pacer.follow(now, lane.controller.rate());
         }
         if epoch_ended {
             self.classify(now, shared.config.class_rule);

@@ -13,7 +13,7 @@ use crate::{
     send::Pool,
     slack::{Class, LaneKind},
     transmit::{Batch, Memory, Transmit},
-    wire::{DataHeader, Frame},
+    wire::{Ack, DataHeader, Frame},
 };
 
 impl Connection {
@@ -36,9 +36,12 @@ impl Connection {
         batch.head.extend_from_slice(&header.encode());
         let base = batch.head.len();
         // With other frames to send, an answer that is not due yet rides along.
-        let ack = self.received.ack(now, shared.active_senders, 32);
+        let ack = self.received.ack(now, 32);
         if let Some(ack) = ack.filter(|_| ack_due || self.ack.waiting > 0) {
-            Frame::Ack(ack).put(&mut batch.head, room);
+            let active_senders = shared.active_senders;
+            // Who is alone knows what it gets.
+            let intake = if active_senders > 1 { shared.intake.bytes_per_ms() } else { 0 };
+            Frame::Ack(Ack { active_senders, intake, ..ack }).put(&mut batch.head, room);
             self.ack = AckState::default();
         }
         let mut contents: SmallVec<[Content; 1]> = SmallVec::new();

@@ -31,6 +31,7 @@ impl Connection {
             shared.stats.dropped_unknown += 1;
             return;
         };
+        let packet_bytes = packet.len() as u64;
         let Ok(header) = DataHeader::decode(packet) else {
             shared.stats.dropped_malformed += 1;
             return;
@@ -48,6 +49,7 @@ impl Connection {
             return;
         }
         self.last_heard = now;
+        shared.intake.note(self.arrived, packet_bytes);
         if !open.confirmed {
             open.confirmed = true;
             self.confirm(now, shared);

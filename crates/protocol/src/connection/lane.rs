@@ -1,6 +1,6 @@
 //! One of a connection's two payload lanes: its rate, its pace, its books.
 
-use laxity_interface::{Span, Time};
+use laxity_interface::{Rate, Span, Time};
 
 use crate::{
     control::{AckSample, Controller, Epoch},
@@ -54,6 +54,7 @@ pub(crate) struct EpochView {
     pub(crate) target_loss_rate: f64,
     pub(crate) promised_loss_rate: f64,
     pub(crate) active_senders: u64,
+    pub(crate) intake: Option<Rate>,
     pub(crate) packet: u64,
     pub(crate) min_epoch: Span,
 }
@@ -176,6 +177,7 @@ impl Lane {
                 target_loss_rate: view.target_loss_rate,
                 promised_loss_rate: view.promised_loss_rate,
                 active_senders: view.active_senders,
+                intake: view.intake,
                 smoothed_rtt: rtt,
                 packet: view.packet,
             },

@@ -19,7 +19,7 @@ use std::{
     net::SocketAddr,
 };
 
-use laxity_interface::{Span, Time};
+use laxity_interface::{Rate, Span, Time};
 use rand_chacha::ChaCha20Rng;
 
 use closed::Closed;
@@ -33,7 +33,7 @@ use crate::{
     crypto::{Opener, Sealer, Secrets},
     event::Event,
     ids::{JobId, PeerId},
-    path::{Control, Received, Rtt, Sent, SentPackets, Verdict},
+    path::{Control, Intake, Received, Rtt, Sent, SentPackets, Verdict},
     receive::RecvJob,
     send::SendJob,
     slack::LaneKind,
@@ -52,6 +52,8 @@ pub(crate) struct Shared {
     pub(crate) unclaimed: u64,
     /// Peers with a job under way to here.
     pub(crate) active_senders: u64,
+    /// What all peers send to here, together.
+    pub(crate) intake: Intake,
 }
 
 /// Keys and rates, there once the handshake is through.
@@ -103,7 +105,9 @@ pub(crate) struct Connection {
     resets: BTreeMap<(JobId, bool), u64>,
     /// CE marks the peer has reported.
     marks_seen: u64,
+    /// How many send to the peer, and what it gets from them together.
     peer_senders: u64,
+    peer_intake: Option<Rate>,
     /// Estimate of the loss towards here, from gaps in packet numbers.
     gaps: (u64, u64),
     loss_due: Option<Time>,
@@ -158,6 +162,7 @@ impl Connection {
             resets: BTreeMap::new(),
             marks_seen: 0,
             peer_senders: 1,
+            peer_intake: None,
             gaps: (0, 0),
             loss_due: None,
             probes: 0,

@@ -111,7 +111,11 @@ impl Connection {
         // Where classes follow slack, their queues are too short to make anybody late.
         let ordered = shared.config.class_rule != ClassRule::Remaining;
         let class = if ordered { Class::EXACT } else { class };
-        self.sent.push(Sent { at: now, bytes: size as u32, lane, class, stamp, contents }, tracked);
+        let number = self.sent.next_number();
+        self.sent.push(
+            Sent { number, at: now, bytes: size as u32, lane, class, stamp, contents },
+            tracked,
+        );
     }
 
     /// When the next packet could leave, if one is waiting; `now` or earlier means at once.

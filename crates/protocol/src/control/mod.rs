@@ -64,6 +64,8 @@ pub struct Epoch {
     pub promised_loss_rate: f64,
     /// How many senders the receiver hears, this one included.
     pub active_senders: u64,
+    /// What it gets from all of them together, if it has measured that.
+    pub intake: Option<Rate>,
     /// Smoothed round-trip time.
     pub smoothed_rtt: Span,
     /// A full packet.

@@ -16,6 +16,8 @@ pub(crate) struct Pacer {
     waiting: bool,
     /// How late this host is when something waits for its time, smoothed.
     lateness: Span,
+    /// The rate that the wait for `next` follows from.
+    rate: Rate,
 }
 
 /// A host that is late by less than this makes up for it: it has other things to do than to watch the
@@ -55,6 +57,17 @@ impl Pacer {
         by_rtt.min(8 * packet).max(by_timer).max(least).min(MAX_BURST.max(packet))
     }
 
+    /// The rate may have changed. Who has become faster need not wait any longer for what it sent when it
+    /// was slow: eight packets at 1 Mbit/s are a wait of 90 ms, and the next acknowledgement may tell that
+    /// the path has a thousand times as much.
+    pub(crate) fn follow(&mut self, now: Time, rate: Rate) {
+        if rate > self.rate && self.next > now {
+            let part = self.rate.as_bps() as f64 / rate.as_bps() as f64;
+            self.next = now + self.next.since(now).mul_f64(part);
+            self.rate = rate;
+        }
+    }
+
     /// Whether more could leave if it were time: only then lateness is the host's.
     pub(crate) fn wait(&mut self, waiting: bool) {
         self.waiting = waiting;
@@ -88,6 +101,7 @@ impl Pacer {
             self.lateness = (self.lateness * 7 + late.min(CATCH_UP)) / 8;
         }
         self.next = now - late.min(most) + spread;
+        self.rate = rate;
         self.waiting && late > most
     }
 }
@@ -163,6 +177,21 @@ mod tests {
         assert!((13_000..=15_625).contains(&burst), "{burst}: 120 µs of it");
         let slow = pacer.burst(Rate::from_mbps(10), RTT, 1400, false);
         assert_eq!(slow, 8 * 1400, "not worth waking up for less");
+    }
+
+    #[test]
+    fn a_wait_ends_earlier_when_the_rate_rises() {
+        let mut pacer = Pacer::default();
+        let start = Time::ZERO;
+        pacer.sent(start, Rate::from_mbps(1), 8 * 1250, RTT, 0.5);
+        assert_eq!(pacer.next(), start + Span::from_ms(80));
+        let now = start + Span::from_ms(16);
+        pacer.follow(now, Rate::from_mbps(1));
+        assert_eq!(pacer.next(), start + Span::from_ms(80));
+        pacer.follow(now, Rate::from_mbps(64));
+        assert_eq!(pacer.next(), now + Span::from_ms(1), "what was left, 64 times as fast");
+        pacer.follow(now, Rate::from_mbps(2));
+        assert_eq!(pacer.next(), now + Span::from_ms(1), "slower: from the next burst on");
     }
 
     #[test]

@@ -72,13 +72,13 @@ impl Received {
     }
 
     /// An acknowledgement of everything known, at most `max_ranges` of it, newest first.
-    pub(crate) fn ack(&self, now: Time, active_senders: u64, max_ranges: usize) -> Option<Ack> {
+    pub(crate) fn ack(&self, now: Time, max_ranges: usize) -> Option<Ack> {
         if self.ranges.is_empty() {
             return None;
         }
         let ranges: SmallVec<_> = self.ranges.iter().rev().copied().take(max_ranges).collect();
         let delay_us = now.since(self.newest_at).as_us();
-        Some(Ack { ranges, delay_us, ect0: self.ect0, ce: self.ce, active_senders })
+        Some(Ack { ranges, delay_us, ect0: self.ect0, ce: self.ce, ..Ack::default() })
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
     fn ranges_merge() {
         let mut received = Received::default();
         feed(&mut received, &[0, 1, 2, 5, 6, 4, 9, 3]);
-        let ack = received.ack(Time::ZERO, 1, 64).unwrap();
+        let ack = received.ack(Time::ZERO, 64).unwrap();
         assert_eq!(ack.ranges.as_slice(), [(9, 9), (0, 6)]);
         assert_eq!(ack.ect0, 8);
         for seen in [0, 3, 6, 9] {

@@ -48,6 +48,7 @@ pub(crate) enum Control {
 /// A packet that was sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
+    pub(crate) number: u64,
     pub(crate) at: Time,
     pub(crate) bytes: u32,
     /// Payload packets belong to a lane; control packets to none.
@@ -258,6 +259,7 @@ mod tests {
 
     fn sent(us: u64) -> Sent {
         Sent {
+            number: 0,
             at: Time::ZERO + Span::from_us(us),
             bytes: 100,
             lane: None,

@@ -22,6 +22,8 @@ pub(crate) struct SendJob {
     pub(crate) open: JobOpen,
     /// The receiver confirmed the introduction.
     pub(crate) introduced: bool,
+    /// The packet of the first introduction that is known to have arrived.
+    pub(crate) known_from: Option<u64>,
     /// The receiver asked to wait.
     held: bool,
     /// The receiver made room: an older request to wait that comes late means nothing any more.
@@ -126,6 +128,7 @@ impl SendJob {
             id,
             open,
             introduced: false,
+            known_from: None,
             held: false,
             released: None,
             priority: request.priority,
@@ -281,10 +284,12 @@ impl SendJob {
         self.pool.acked(piece, &mut self.budgets);
     }
 
-    /// A piece got lost. False: a receiver without room dropped it, not the network; then it counts
-    /// as never sent, for the budget is there for the network's losses.
-    pub(crate) fn lost(&mut self, piece: u32, sent: Time) -> bool {
-        let refused = self.held || self.released.is_some_and(|at| sent <= at);
+    /// A piece got lost. False: a receiver without room dropped it, or one that did not know the job
+    /// because the introduction was lost, not the network; then it counts as never sent, for the budget
+    /// is there for the network's losses.
+    pub(crate) fn lost(&mut self, piece: u32, packet: u64, sent: Time) -> bool {
+        let unknown = !self.introduced || self.known_from.is_some_and(|from| packet < from);
+        let refused = unknown || self.held || self.released.is_some_and(|at| sent <= at);
         if refused {
             self.pool.give_back(piece);
             return false;

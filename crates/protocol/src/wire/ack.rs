@@ -20,6 +20,8 @@ pub struct Ack {
     pub ce: u64,
     /// How many peers are sending jobs to this receiver right now.
     pub active_senders: u64,
+    /// What all of them get together, in bytes per millisecond; 0 if that was not measured.
+    pub intake: u64,
 }
 
 impl Ack {
@@ -33,6 +35,7 @@ impl Ack {
         varint::put(out, self.ect0);
         varint::put(out, self.ce);
         varint::put(out, self.active_senders);
+        varint::put(out, self.intake);
         varint::put(out, self.ranges.len() as u64 - 1);
         varint::put(out, last - first);
         let mut below = first;
@@ -51,6 +54,7 @@ impl Ack {
         let ect0 = cursor.varint()?;
         let ce = cursor.varint()?;
         let active_senders = cursor.varint()?;
+        let intake = cursor.varint()?;
         let more = cursor.varint()?;
         if more >= MAX_RANGES as u64 {
             return Err(DecodeError::Value("ack.ranges"));
@@ -65,6 +69,6 @@ impl Ack {
             first = last.checked_sub(cursor.varint()?).ok_or(DecodeError::Value("ack.range"))?;
             ranges.push((first, last));
         }
-        Ok(Self { ranges, delay_us, ect0, ce, active_senders })
+        Ok(Self { ranges, delay_us, ect0, ce, active_senders, intake })
     }
 }

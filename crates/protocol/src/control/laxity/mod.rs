@@ -10,7 +10,8 @@
 //! What is on the way has an upper bound from the first loss to a full queue on ([`share`]): so a TCP
 //! beside us keeps its part whatever slack the jobs have.
 //! Congestion marks take rate away in proportion, as in DCTCP. Where the receiver says that several
-//! senders share its link, nobody has more than a fair part of what it can take on the way.
+//! senders share its link, nobody has more than a fair part of what it can take on the way, and marks
+//! push nobody below that.
 
 mod losses;
 mod queue;
@@ -52,6 +53,8 @@ const SLOP: Span = Span::from_us(300);
 const HOST_DELAY: Span = Span::from_ms(10);
 /// Senders to one receiver have so many times on the way what its link holds in a round trip, together.
 const CROWD: u64 = 8;
+/// What a receiver says makes a sender at most so many times as fast at once.
+const TRUST: f64 = 8.0;
 /// Rounds that the queue of the startup is given to empty, whatever the bytes on the way say: where the
 /// host delays packets they never come down.
 const DRAIN_ROUNDS: u64 = 2;
@@ -97,6 +100,8 @@ pub struct Laxity {
     queue: Queue,
     path_loss: PathLoss,
     senders: u64,
+    /// What the receiver gets from all of them.
+    intake: Option<Rate>,
     share: Share,
     /// Losses that the acknowledgement under way made known.
     fresh_losses: u64,
@@ -134,6 +139,7 @@ impl Laxity {
             queue: Queue::new(start.rtt),
             path_loss: PathLoss::default(),
             senders: 1,
+            intake: None,
             share: Share::default(),
             fresh_losses: 0,
             most_in_flight: 0,
@@ -222,7 +228,7 @@ impl Laxity {
     /// that is ours alone.
     fn share_cap(&self) -> u64 {
         let cap = self.share.cap(self.packet).unwrap_or(u64::MAX);
-        cap.max(self.pipe(self.min_rtt + self.slop()))
+        cap.max(self.pipe(self.min_rtt + self.slop() / 2))
     }
 
     /// Whether it is the share of a full queue that limits what is on the way.
@@ -239,19 +245,48 @@ impl Laxity {
     /// together keep its link busy and do not flood the switch in front of it. It bounds what is on
     /// the way and not the rate, so that whoever a switch prefers is not held back.
     fn fair_window(&self) -> u64 {
-        match self.line_rate {
-            Some(line) if self.senders > 1 => {
-                line.bytes_in(self.min_rtt * CROWD).get() / self.senders
+        match self.taken() {
+            Some(rate) if self.senders > 1 => {
+                rate.bytes_in(self.min_rtt * CROWD).get() / self.senders
             }
             _ => u64::MAX,
         }
     }
 
+    /// What the receiver takes from all senders: its link's rate if links are alike and ours is known,
+    /// otherwise what it says that it gets.
+    fn taken(&self) -> Option<Rate> {
+        self.line_rate.or(self.intake)
+    }
+
+    /// What congestion marks leave of a rate: up to a half is taken away, as in DCTCP. But senders to one
+    /// receiver all meet the marks that their bursts cause together, and would yield to each other until
+    /// its link stands idle; so none goes below an equal part of what the receiver gets from them.
+    fn yield_to_marks(&self, rate: f64) -> f64 {
+        let yielding = rate * (1.0 - self.mark_share / 2.0);
+        match self.taken() {
+            Some(taken) if self.senders > 1 => {
+                let equal = taken.as_bps() as f64 / self.senders as f64 * self.gain();
+                yielding.max(rate.min(equal))
+            }
+            _ => yielding,
+        }
+    }
+
+    /// How many times what the path holds may be on the way, by its own round trip and by the one seen.
+    /// Marks in a crowd, which do not bind the rate there, take the part away that waits in queues.
+    fn room(&self) -> (f64, f64) {
+        let marks = if self.senders > 1 { self.mark_share } else { 0.0 };
+        (2.0 - marks, 1.25 - marks / 4.0)
+    }
+
     /// Another sender has ended: those who stay may count on an equal part of the receiver's link,
     /// whatever they had while they waited behind it.
     fn inherit(&mut self) {
-        if self.line_rate.is_some() {
-            self.learn((self.line() / self.senders as f64).max(self.bandwidth()));
+        if let Some(rate) = self.taken() {
+            // A receiver may be wrong, or lie: nobody's word makes a rate explode.
+            let equal = (rate.as_bps() as f64 / self.senders as f64).min(self.bandwidth() * TRUST);
+            self.learn(equal.max(self.bandwidth()));
         }
     }
 }
@@ -287,6 +322,8 @@ impl Controller for Laxity {
 
     fn on_epoch(&mut self, now: Time, epoch: &Epoch) {
         let senders = epoch.active_senders.max(1);
+        // To a last sender the receiver says nothing more: what it said before is what it can take.
+        self.intake = epoch.intake.or(self.intake);
         if senders < std::mem::replace(&mut self.senders, senders) {
             self.inherit();
         }
@@ -360,7 +397,7 @@ impl Controller for Laxity {
     }
 
     fn rate(&self) -> Rate {
-        let rate = self.bandwidth() * self.gain() * (1.0 - self.mark_share / 2.0)
+        let rate = self.yield_to_marks(self.bandwidth() * self.gain())
             / (1.0 - self.path_loss.rate().min(COLLAPSE));
         let minimum = per_rtt(self.packet, self.min_rtt.max(Span::from_us(10))).as_bps();
         Rate::bps((rate.min(self.line()) as u64).max(minimum.min(1_000_000)))
@@ -370,7 +407,7 @@ impl Controller for Laxity {
         // Twice what the path holds; while doubling as much as doubling needs.
         let (ideal, real) = match self.phase {
             Phase::Startup => (STARTUP_GAIN, STARTUP_GAIN),
-            Phase::Drain | Phase::Cruise => (2.0, 1.25),
+            Phase::Drain | Phase::Cruise => self.room(),
         };
         // What waits in hosts is in nobody's way, and must not bind the rate.
         let span = (self.min_rtt + self.host_delay).mul_f64(ideal) + self.slop();
