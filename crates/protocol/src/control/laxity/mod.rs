@@ -247,7 +247,8 @@ impl Laxity {
     fn fair_window(&self) -> u64 {
         match self.taken() {
             Some(rate) if self.senders > 1 => {
-                rate.bytes_in(self.min_rtt * CROWD).get() / self.senders
+                // What waits in hosts is in nobody's way.
+                rate.bytes_in(self.min_rtt * CROWD + self.host_delay).get() / self.senders
             }
             _ => u64::MAX,
         }
