@@ -35,6 +35,9 @@ pub struct Config {
     /// Jobs that end with enough send no more than enough, and what gets lost. Default true; the papers'
     /// protocols send everything.
     pub only_enough: bool,
+    /// Whose turn it is among jobs to one peer that nothing else tells apart. Default
+    /// [`JobOrder::Fair`].
+    pub job_order: JobOrder,
     /// How a job's class in the network is chosen. Default [`ClassRule::Remaining`], which suits
     /// [`Layout::Shared`] and networks that nobody set up; see [`on`](Self::on).
     pub class_rule: ClassRule,
@@ -72,6 +75,18 @@ pub struct Config {
 
 /// Datagrams of this size pass every network that matters (1280-byte IPv6 minimum, less headers).
 pub const BASE_DATAGRAM: u16 = 1232;
+
+/// Whose turn it is among jobs to one peer with the same priority and deadline.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum JobOrder {
+    /// All of them, by their weights. Jobs of different users should not wait for each other.
+    #[default]
+    Fair,
+    /// The oldest first, as on a stream. For jobs that are steps of one computation: what was needed
+    /// first ends first.
+    Oldest,
+}
 
 /// The smallest datagram that makes sense: handshake packets and introductions have to fit.
 pub const MIN_DATAGRAM: u16 = 1200;
@@ -125,6 +140,7 @@ impl Config {
             min_epoch: Span::from_us(5),
             initial_rtt: Span::from_ms(50),
             only_enough: true,
+            job_order: JobOrder::Fair,
             class_rule: ClassRule::on(Layout::Shared),
             dscp: DscpMap::default(),
             max_ack_delay: Span::from_us(500),

@@ -73,7 +73,7 @@ mod stats;
 mod transmit;
 pub mod wire;
 
-pub use config::{BASE_DATAGRAM, ClassRule, Config, Keys, MIN_DATAGRAM};
+pub use config::{BASE_DATAGRAM, ClassRule, Config, JobOrder, Keys, MIN_DATAGRAM};
 pub use control::{ControllerKind, Reason};
 pub use crypto::{Key, KeyError};
 pub use endpoint::{Endpoint, LaneInfo, PeerInfo, Presumed};

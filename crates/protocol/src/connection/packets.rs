@@ -129,7 +129,7 @@ impl Connection {
         }
         let lanes = LaneKind::ALL.into_iter().filter_map(|kind| {
             let lane = &self.lanes[kind as usize];
-            (lane.has_room() && self.pick(kind).is_some()).then(|| lane.pacer.next())
+            (lane.has_room() && self.has_payload(kind)).then(|| lane.pacer.next())
         });
         lanes.chain(self.ack.due).min()
     }

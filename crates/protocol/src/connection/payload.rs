@@ -9,7 +9,7 @@ use super::{
     packets::{body_ref, put_frame},
 };
 use crate::{
-    config::ClassRule,
+    config::{ClassRule, JobOrder},
     ids::{JobId, SendId},
     path::{Content, Control},
     send::{Pool, SendJob},
@@ -40,7 +40,7 @@ impl Connection {
             if lane.pacer.next() > now || !lane.has_room() {
                 continue;
             }
-            let Some(job) = self.pick(kind) else { continue };
+            let Some(job) = self.pick(kind, shared.config.job_order) else { continue };
             if let Some(transmit) = self.transmit_job(now, kind, job, shared, memory, batch) {
                 self.note_pause(kind);
                 return Some(transmit);
@@ -52,7 +52,7 @@ impl Connection {
     /// Tells the sampler if the lane has nothing more to send: what it measures next then says more
     /// about the application than about the network.
     pub(super) fn note_pause(&mut self, kind: LaneKind) {
-        let more = self.pick(kind).is_some();
+        let more = self.has_payload(kind);
         let lane = &mut self.lanes[kind as usize];
         lane.pacer.wait(more && lane.has_room());
         if !more {
@@ -60,22 +60,36 @@ impl Connection {
         }
     }
 
+    /// Jobs with something to send on a lane.
+    fn waiting(&self, kind: LaneKind) -> impl Iterator<Item = &SendJob> {
+        let eager = self.open.as_ref().map_or(0, |open| open.eager_bytes);
+        let may = move |job: &&SendJob| job.introduced || job.bytes_sent < eager;
+        self.sends.values().filter(may).filter(move |job| job.has(kind))
+    }
+
+    /// Whether a lane has something to send.
+    pub(super) fn has_payload(&self, kind: LaneKind) -> bool {
+        let stashed = self.lanes[kind as usize].stash.as_ref();
+        stashed.is_some_and(|(job, _)| self.sends.contains_key(job))
+            || self.waiting(kind).next().is_some()
+    }
+
     /// Whose turn it is on a lane: strict priority, then earliest deadline, then least left where
-    /// classes follow that, else least served.
-    pub(super) fn pick(&self, kind: LaneKind) -> Option<JobId> {
+    /// classes follow that, else by the order among equals.
+    fn pick(&self, kind: LaneKind, order: JobOrder) -> Option<JobId> {
         if let Some((job, _)) = self.lanes[kind as usize].stash
             && self.sends.contains_key(&job)
         {
             return Some(job);
         }
-        let eager = self.open.as_ref().map_or(0, |open| open.eager_bytes);
-        self.sends
-            .values()
-            .filter(|job| (job.introduced || job.bytes_sent < eager) && job.has(kind))
+        self.waiting(kind)
             .min_by(|a, b| {
                 let key = |job: &SendJob| (job.priority, job.deadline.unwrap_or(Time::MAX));
-                let order = key(a).cmp(&key(b)).then(a.place.total_cmp(&b.place));
-                order.then(a.served.total_cmp(&b.served))
+                let urgency = key(a).cmp(&key(b)).then(a.place.total_cmp(&b.place));
+                urgency.then_with(|| match order {
+                    JobOrder::Fair => a.served.total_cmp(&b.served),
+                    JobOrder::Oldest => a.id.cmp(&b.id),
+                })
             })
             .map(|job| job.id)
     }

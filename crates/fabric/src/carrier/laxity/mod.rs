@@ -2,7 +2,7 @@
 //!
 //! Each parcel is one job of the endpoint: a tensor of the envelope's element type whose label carries
 //! the envelope. Everything that happens comes out of the endpoint's one queue, so there is no thread
-//! beyond the endpoint's own, and jobs never wait for each other except by priority. A connection is made
+//! beyond the endpoint's own, and jobs wait for each other by priority and age only. A connection is made
 //! when the first parcel for a rank is submitted, and is used in both directions; the first jobs on it
 //! carry a signed claim to the sender's rank.
 //!
@@ -25,7 +25,8 @@ use bytes::Bytes;
 use half::{bf16, f16};
 use laxity_endpoint::{
     Arrived, Buffer, BuildError, ClassRule, DeliveryReport, ElementType, Endpoint, Gone, Happening,
-    JobError, Missing, Outgoing, PeerId, Queue, ReceivedData, SendError, SendId, SendRequestError,
+    JobError, JobOrder, Missing, Outgoing, PeerId, Queue, ReceivedData, SendError, SendId,
+    SendRequestError,
 };
 use laxity_interface::{Rate, Span, Time};
 
@@ -96,6 +97,9 @@ impl LaxityPort {
             .configure(|config| {
                 config.watch_idle = true;
                 config.max_jobs = 2 * UNDER_WAY;
+                // Parcels are steps of a computation: if all of them shared the link, a ring's early
+                // steps would wait for its late ones.
+                config.job_order = JobOrder::Oldest;
                 // A parcel without a limit has none.
                 config.time_limit = Span::from_secs(7 * 24 * 3600);
             });
