@@ -7,7 +7,8 @@ use laxity_report::{
 
 use super::{
     model::MODELS,
-    setting::{self, Layout, Run, Size, TCP, find, speedup},
+    setting::{self, Layout, Size, TCP},
+    training::{self, Run, find, speedup},
 };
 use crate::{error::ReproduceError, experiment::Experiment, findings::Findings, options::Options};
 
@@ -50,7 +51,7 @@ pub(super) fn find_out(options: &Options, size: &Size) -> Result<Findings, Repro
     );
     let mut cases = setting::cases(&[Layout::Servers], &SCHEMES);
     cases.extend(setting::cases(&[Layout::Ring], &[TCP]));
-    let runs = setting::run(options, size, &cases)?;
+    let runs = training::run(options, size, &cases)?;
     for run in &runs {
         let tcp = find(&runs, run.case.model.name, Layout::Servers, TCP);
         findings.row(

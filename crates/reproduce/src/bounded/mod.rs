@@ -8,8 +8,11 @@ mod setting;
 mod speedup;
 mod tail;
 mod tolerance;
+mod training;
 
 use crate::experiment::Experiment;
+
+pub(crate) use training::{Run, TrainingKey};
 
 /// Those that run.
 pub(crate) const EXPERIMENTS: &[&dyn Experiment] = &[
@@ -36,7 +39,7 @@ mod tests {
         let schemes = ["dctcp-plain", "dctcp-plain-ss", "bounded", "laxity", "udp"];
         let layouts = [Layout::Servers, Layout::Halves, Layout::Ring];
         let cases = setting::cases(&layouts, &schemes);
-        let runs = setting::run(&Options::full(), &TINY, &cases).unwrap();
+        let runs = training::run(&Options::full(), &TINY, &cases).unwrap();
         assert_eq!(runs.len(), 4 * 3 * 5);
         for run in &runs {
             let (case, flows) = (run.case, run.flows.unwrap().n);
@@ -63,6 +66,18 @@ mod tests {
         let find = |seed| tail::find_out(&Options::full().seed(seed), &TINY).unwrap();
         assert_eq!(find(3), find(3));
         assert_ne!(find(3).rows, find(4).rows);
+    }
+
+    #[test]
+    fn a_memory_changes_nothing_but_the_time() {
+        let together = Options::full();
+        assert!(!tail::find_out(&together, &TINY).unwrap().rows.is_empty());
+        let own = |options: &Options| speedup::find_out(options, &TINY).unwrap();
+        assert_eq!(own(&together), own(&Options::full()));
+        // The layouts that both look at, with TCP: 8 of the 12 and 32.
+        assert_eq!(format!("{:?}", together.memory), "Memory of 36 trainings");
+        let other = together.clone().seed(2);
+        assert_ne!(own(&other).rows, own(&together).rows, "another seed is another training");
     }
 
     #[test]

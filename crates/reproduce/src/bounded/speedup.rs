@@ -7,7 +7,8 @@ use laxity_report::{
 
 use super::{
     model::MODELS,
-    setting::{self, Layout, Run, Size, TCP, find, speedup, speedup_by_operations},
+    setting::{self, Layout, Size, TCP},
+    training::{self, Run, find, speedup, speedup_by_operations},
 };
 use crate::{error::ReproduceError, experiment::Experiment, findings::Findings, options::Options};
 
@@ -49,7 +50,7 @@ pub(super) fn find_out(options: &Options, size: &Size) -> Result<Findings, Repro
     setting::open(&mut findings, size);
     findings
         .chose("network_speedup leaves out computing: the most that any computing time can give.");
-    let runs = setting::run(options, size, &setting::cases(&LAYOUTS, &SCHEMES))?;
+    let runs = training::run(options, size, &setting::cases(&LAYOUTS, &SCHEMES))?;
     for run in &runs {
         let tcp = find(&runs, run.case.model.name, run.case.layout, TCP);
         findings.row(
