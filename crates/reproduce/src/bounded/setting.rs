@@ -1,8 +1,8 @@
 //! The paper's simulated network (§3.1), and who trains on it.
 
-use laxity_interface::{Bytes, Span};
+use laxity_interface::{Bytes, Layout as PortLayout, Span};
 use laxity_packetsim::{
-    PortSetup, Scheme, Simulation, World,
+    Discipline, PortSetup, Scheme, Simulation, World,
     scenario::{FileError, Point, Scenario},
 };
 
@@ -13,6 +13,10 @@ use crate::{findings::Findings, options::Options};
 const FAREWELLS: u64 = 6_000;
 /// What the paper calls TCP: DCTCP as papers compare with it.
 pub(super) const TCP: &str = "dctcp-plain";
+/// Our transport on the paper's ports, which have one queue.
+pub(super) const LAXITY: &str = "laxity";
+/// The same on ports with queues by class, where it stands behind the background's exact traffic.
+pub(super) const BEHIND: &str = "laxity-behind";
 const BUFFER: u64 = 450_000;
 const MARK_ABOVE: u64 = 90_000;
 /// From the end of an iteration to the begin of the next, in the simulation.
@@ -92,7 +96,14 @@ impl Layout {
 pub(super) struct Case {
     pub(super) model: &'static Model,
     pub(super) layout: Layout,
+    /// What carries it; [`BEHIND`] is [`LAXITY`] on other ports.
     pub(super) scheme: &'static str,
+}
+
+impl Case {
+    fn is_laxity(&self) -> bool {
+        [LAXITY, BEHIND].contains(&self.scheme)
+    }
 }
 
 /// All models with these layouts and schemes.
@@ -153,7 +164,10 @@ pub(super) fn open(findings: &mut Findings, size: &Size) {
 /// A training beside the background.
 pub(super) fn scenario(case: &Case, size: &Size) -> Result<Scenario, FileError> {
     // A message is what fits a packet; Laxity's packets have more headers.
-    let message = if case.scheme == "laxity" { 1400 } else { 1460 };
+    let (message, scheme) = match case.is_laxity() {
+        true => (1400, LAXITY),
+        false => (1460, case.scheme),
+    };
     Scenario::from_toml(&format!(
         "[topology]\nkind = \"leaf-spine\"\nleaves = {}\nspines = 4\nhosts = 16\noversubscription = 4\nrate = \"40Gbps\"\ndelay = \"1us\"\n\
          [switch]\nbuffer = \"{BUFFER}B\"\nmark-above = \"{MARK_ABOVE}B\"\n[limits]\nuntil = \"5s\"\n\
@@ -163,7 +177,7 @@ pub(super) fn scenario(case: &Case, size: &Size) -> Result<Scenario, FileError> 
          hosts = {{ last = 8, of = 16 }}\nbackground = true\nsize = \"web-search\"\nload = 0.5\nof = \"core\"\n",
         size.racks,
         case.layout.workload(size),
-        case.scheme,
+        scheme,
         case.model.bytes() / size.smaller,
         size.iterations,
         GAP.as_us(),
@@ -172,22 +186,25 @@ pub(super) fn scenario(case: &Case, size: &Size) -> Result<Scenario, FileError> 
     ))
 }
 
-/// Ports are the paper's for everybody; Laxity has its own, with the same buffer and threshold.
+/// Ports are the paper's, one queue each; only [`BEHIND`] has queues by class, with the same buffer and
+/// threshold.
 pub(super) fn simulation(
+    case: &Case,
     point: &Point,
     seed: u64,
 ) -> Result<Simulation, laxity_packetsim::SetupError> {
     let mut setup = point.setup(seed);
-    if !point.workloads[0].scheme.to_string().starts_with("laxity") {
+    let layout = if case.scheme == BEHIND { PortLayout::Shared } else { PortLayout::Single };
+    if layout == PortLayout::Single {
         // Only UDP's packets may be dropped early: its farewells pass, everybody else sees no difference.
-        setup.switch = PortSetup::fifo(Bytes::new(BUFFER), Some(Bytes::new(MARK_ABOVE)))
+        let fifo = PortSetup::fifo(Bytes::new(BUFFER), Some(Bytes::new(MARK_ABOVE)))
             .with_droppable_above(Bytes::new(BUFFER - FAREWELLS));
+        setup.switch = PortSetup { discipline: Discipline::Single, ..fifo };
     }
     let base_rtt = Simulation::new(&setup, |_| Vec::new())?.base_rtt();
     let hosts = point.topology.hosts().len();
     let world = World { line_rate: point.line_rate(), base_rtt, hosts };
     let schemes = point.schemes();
-    Simulation::new(&setup, |host| {
-        schemes.iter().map(|scheme: &Scheme| scheme.stack(host, seed, &world)).collect()
-    })
+    let stack = |scheme: &Scheme, host| scheme.stack_on(layout, host, seed, &world);
+    Simulation::new(&setup, |host| schemes.iter().map(|scheme| stack(scheme, host)).collect())
 }

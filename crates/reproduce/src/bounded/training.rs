@@ -161,7 +161,7 @@ fn train(case: &Case, size: &Size, seed: u64) -> Result<Run, ReproduceError> {
     let what = || format!("training {} over {}", case.model.name, case.scheme);
     let scenario = setting::scenario(case, size).map_err(|e| ReproduceError::other(what(), e))?;
     let point = scenario.point(0);
-    let simulation = setting::simulation(&point, seed);
+    let simulation = setting::simulation(case, &point, seed);
     let mut simulation = simulation.map_err(|e| ReproduceError::other(what(), e))?;
     let mut driver = point.driver(seed);
     let outcome = simulation.run(&mut driver, point.limits);
