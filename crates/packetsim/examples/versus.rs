@@ -5,7 +5,8 @@
 //!
 //! Prints job completion times (JCT, mean and 99th percentile) and slowdowns: JCT over the time that
 //! the promised bytes alone would take in an empty network. For incast the ideal is that of all
-//! senders' promised bytes through the receiver's link.
+//! senders' promised bytes through the receiver's link, and the last two columns say what no scheme can
+//! be below: the k-th job cannot end before the k smallest have passed that link.
 
 use std::{env, error::Error};
 
@@ -159,6 +160,8 @@ struct Figures {
     again: u64,
     timeouts: u64,
     need: u64,
+    /// For incast: when the first, the second, … job can have ended at the soonest, in microseconds.
+    soonest: Vec<f64>,
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -194,8 +197,12 @@ impl Figures {
     fn print(mut self, title: &str, scheme: Scheme) {
         let (jct, slowdown) = (mean(&self.times), mean(&self.slowdowns));
         let (jct99, slowdown99) = (p99(&mut self.times), p99(&mut self.slowdowns));
+        let bound = match self.soonest.is_empty() {
+            true => String::new(),
+            false => format!("{:9.1} {:9.1}", mean(&self.soonest), p99(&mut self.soonest)),
+        };
         println!(
-            "{title:24} {scheme:14} {jct:9.1} {jct99:9.1} {slowdown:8.2} {slowdown99:8.2} {:6.2} {:7} {:5} {:4} {:4}",
+            "{title:24} {scheme:14} {jct:9.1} {jct99:9.1} {slowdown:8.2} {slowdown99:8.2} {:6.2} {:7} {:5} {:4} {:4} {bound}",
             self.sent as f64 / self.need as f64,
             self.drops,
             self.timeouts,
@@ -255,9 +262,17 @@ fn incast(
             .map(|from| (Time::ZERO, flow(from, 0, bytes, &options.message, min, &mut chance)))
             .collect();
         let outcome = run(scheme, &setup, &flows)?;
-        let all = flows.iter().map(|(_, flow)| promised(flow)).sum();
-        let ideal = ideal_time(&setup, packet_sizes(all), HostId(1), HostId(0));
+        let mut sizes: Vec<_> = flows.iter().map(|(_, flow)| promised(flow)).collect();
+        sizes.sort_unstable();
+        let mut sum = 0;
+        let soonest = sizes.iter().map(|size| {
+            sum += size;
+            ideal_time(&setup, packet_sizes(sum), HostId(1), HostId(0))
+        });
+        let soonest: Vec<_> = soonest.collect();
+        let ideal = soonest.last().copied().ok_or("no senders")?;
         figures.add(&outcome, |_| ideal, &flows);
+        figures.soonest.extend(soonest.iter().map(|span| span.as_secs_f64() * 1e6));
     }
     Ok(figures)
 }
@@ -266,7 +281,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options = options()?;
     let wants = |case: &str| options.case.as_deref().is_none_or(|only| only == case);
     println!(
-        "{:24} {:14} {:>9} {:>9} {:>8} {:>8} {:>6} {:>7} {:>5} {:>4} {:>4}",
+        "{:24} {:14} {:>9} {:>9} {:>8} {:>8} {:>6} {:>7} {:>5} {:>4} {:>4} {:>9} {:>9}",
         "case",
         "scheme",
         "JCT us",
@@ -277,7 +292,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         "drops",
         "RTOs",
         "shrt",
-        "open"
+        "open",
+        ">= mean",
+        ">= p99"
     );
     for min in [0.5, 0.7, 0.9] {
         let fraction = Fraction::new(min)?;

@@ -5,7 +5,7 @@ mod harness;
 use harness::{flow, port, run};
 use laxity_interface::{Bytes, Rate, Span};
 use laxity_packetsim::{HostId, Setup, ideal_time, packet_sizes, stacks::dctcp::DctcpConfig};
-use laxity_topology::{Cable, Clos, Graph, Topology};
+use laxity_topology::{Cable, Clos, Graph, Racks, Topology};
 
 fn networks() -> Vec<(&'static str, Topology)> {
     let (rate, delay) = (Rate::from_gbps(40), Span::from_ns(650));
@@ -34,12 +34,15 @@ fn networks() -> Vec<(&'static str, Topology)> {
         cables: 2,
         delay,
     };
+    let uplinks = [100, 10, 25].map(Rate::from_gbps).to_vec();
+    let racks = Racks { hosts: 3, rate, uplinks, delay };
     vec![
         ("star", Topology::star(4, rate, delay).unwrap()),
         ("dumbbell", Topology::dumbbell(3, 3, rate, Rate::from_gbps(10), delay).unwrap()),
         ("leaf-spine", Topology::leaf_spine(4, 2, 4, rate, 2, delay).unwrap()),
         ("clos", clos.build().unwrap()),
         ("fat-tree", Topology::fat_tree(4, rate, delay).unwrap()),
+        ("racks", racks.build().unwrap()),
         ("graph", graph.build().unwrap()),
     ]
 }

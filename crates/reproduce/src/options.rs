@@ -2,6 +2,8 @@
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
+use crate::memory::Memory;
+
 /// Is told what is being done, how many parts are done, and of how many.
 trait Listener: Fn(&str, u64, u64) + Send + Sync {}
 
@@ -48,13 +50,21 @@ pub struct Options {
     pub out: Option<PathBuf>,
     /// Who is told how far it is.
     pub progress: Progress,
+    /// What experiments before this one have simulated.
+    pub memory: Memory,
 }
 
 impl Options {
     /// The full size.
     #[must_use]
     pub fn full() -> Self {
-        Self { quick: false, seed: 1, out: None, progress: Progress::silent() }
+        Self {
+            quick: false,
+            seed: 1,
+            out: None,
+            progress: Progress::silent(),
+            memory: Memory::new(),
+        }
     }
 
     /// The quick size.

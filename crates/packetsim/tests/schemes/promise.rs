@@ -1,9 +1,10 @@
 //! Nothing less than was promised, the same result each time, nothing left behind.
 
 use laxity_interface::{Span, Time};
-use laxity_packetsim::{Flow, Outcome, Scheme, stacks::approx::Approx};
+use laxity_packetsim::{Flow, Outcome, Scheme, Setup, stacks::approx::Approx};
+use laxity_topology::Topology;
 
-use crate::world::{crowd, incast, last, losses, run, run_on, scheme, setup};
+use crate::world::{LINE, crowd, incast, last, losses, run, run_on, scheme, setup};
 
 fn check(scheme: Scheme, flows: &[(Time, Flow)], outcome: &Outcome) {
     assert_eq!(outcome.done.len(), flows.len(), "{scheme}: {:?}", outcome.unfinished);
@@ -43,6 +44,17 @@ fn every_scheme_keeps_its_promise_under_incast() {
     let flows = incast(20, (40, 1400), 0.8);
     for scheme in Scheme::ALL {
         check(*scheme, &flows, &run(*scheme, 21, &flows));
+    }
+}
+
+#[test]
+fn every_scheme_keeps_its_promise_between_racks() {
+    // Half as much between racks as in them, and everybody to one host meanwhile.
+    let flows = [crowd(9, 60, 5, 0.7), incast(8, (60, 1400), 0.7)].concat();
+    let topology = Topology::leaf_spine(3, 2, 3, LINE, 2, Span::from_us(1)).unwrap();
+    for scheme in Scheme::ALL {
+        let setup = Setup { topology: topology.clone(), ..setup(*scheme, 9, 3) };
+        check(*scheme, &flows, &run_on(*scheme, &setup, &flows));
     }
 }
 

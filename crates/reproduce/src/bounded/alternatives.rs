@@ -7,7 +7,8 @@ use laxity_report::{
 
 use super::{
     model::MODELS,
-    setting::{self, Layout, Run, Size, TCP, find, speedup},
+    setting::{self, LAXITY, Layout, Size, TCP},
+    training::{self, Run, find, speedup},
 };
 use crate::{error::ReproduceError, experiment::Experiment, findings::Findings, options::Options};
 
@@ -16,7 +17,7 @@ pub(super) struct Alternatives;
 
 /// TCP with parameters dropped at the sender.
 const DROPPING: &str = "dctcp-plain-ss";
-const SCHEMES: [&str; 5] = [TCP, DROPPING, "udp", "bounded", "laxity"];
+const SCHEMES: [&str; 5] = [TCP, DROPPING, "udp", "bounded", LAXITY];
 
 impl Experiment for Alternatives {
     fn name(&self) -> &'static str {
@@ -50,7 +51,7 @@ pub(super) fn find_out(options: &Options, size: &Size) -> Result<Findings, Repro
     );
     let mut cases = setting::cases(&[Layout::Servers], &SCHEMES);
     cases.extend(setting::cases(&[Layout::Ring], &[TCP]));
-    let runs = setting::run(options, size, &cases)?;
+    let runs = training::run(options, size, &cases)?;
     for run in &runs {
         let tcp = find(&runs, run.case.model.name, Layout::Servers, TCP);
         findings.row(
@@ -116,7 +117,7 @@ fn judge(findings: &mut Findings, runs: &[Run]) {
     findings.claim(
         "only the transport helps: bounded is faster than TCP and than every other way that keeps the bound",
         "bounded first",
-        format!("bounded: {}; laxity (not in the paper): {}", list(bounded), list(servers("laxity"))),
+        format!("bounded: {}; laxity (not in the paper): {}", list(bounded), list(servers(LAXITY))),
         bounded.iter().all(|gain| *gain > 1.0) && ahead(bounded, dropping) && ahead(bounded, ring),
     );
     let chart = BarChart::new("Speed-up of an iteration over DCTCP with servers")
@@ -129,7 +130,7 @@ fn judge(findings: &mut Findings, runs: &[Run]) {
         ("ring", ring),
         ("udp", servers("udp")),
         ("bounded", bounded),
-        ("laxity", servers("laxity")),
+        ("laxity", servers(LAXITY)),
     ];
     let chart = bars
         .into_iter()

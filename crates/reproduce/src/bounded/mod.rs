@@ -8,8 +8,11 @@ mod setting;
 mod speedup;
 mod tail;
 mod tolerance;
+mod training;
 
 use crate::experiment::Experiment;
+
+pub(crate) use training::{Run, TrainingKey};
 
 /// Those that run.
 pub(crate) const EXPERIMENTS: &[&dyn Experiment] = &[
@@ -33,11 +36,12 @@ mod tests {
 
     #[test]
     fn every_training_ends_and_keeps_its_bound() {
-        let schemes = ["dctcp-plain", "dctcp-plain-ss", "bounded", "laxity", "udp"];
+        let schemes =
+            ["dctcp-plain", "dctcp-plain-ss", "bounded", "laxity", "laxity-behind", "udp"];
         let layouts = [Layout::Servers, Layout::Halves, Layout::Ring];
         let cases = setting::cases(&layouts, &schemes);
-        let runs = setting::run(&Options::full(), &TINY, &cases).unwrap();
-        assert_eq!(runs.len(), 4 * 3 * 5);
+        let runs = training::run(&Options::full(), &TINY, &cases).unwrap();
+        assert_eq!(runs.len(), 4 * 3 * 6);
         for run in &runs {
             let (case, flows) = (run.case, run.flows.unwrap().n);
             let expected = match case.layout {
@@ -66,12 +70,24 @@ mod tests {
     }
 
     #[test]
+    fn a_memory_changes_nothing_but_the_time() {
+        let together = Options::full();
+        assert!(!tail::find_out(&together, &TINY).unwrap().rows.is_empty());
+        let own = |options: &Options| speedup::find_out(options, &TINY).unwrap();
+        assert_eq!(own(&together), own(&Options::full()));
+        // The layouts that both look at, with TCP: 8 of the 12 and 34.
+        assert_eq!(format!("{:?}", together.memory), "Memory of 38 trainings");
+        let other = together.clone().seed(2);
+        assert_ne!(own(&other).rows, own(&together).rows, "another seed is another training");
+    }
+
+    #[test]
     fn findings_have_rows_claims_and_charts() {
         let options = Options::full();
         for (findings, rows, claims, charts) in [
             (tail::find_out(&options, &TINY), 12, 5, 1),
             (alternatives::find_out(&options, &TINY), 24, 4, 1),
-            (speedup::find_out(&options, &TINY), 32, 5, 2),
+            (speedup::find_out(&options, &TINY), 34, 5, 2),
         ] {
             let found = findings.unwrap();
             let counts = (found.rows.len(), found.claims.len(), found.charts.len());

@@ -7,7 +7,8 @@ use laxity_report::{
 
 use super::{
     model::MODELS,
-    setting::{self, Layout, Run, Size, TCP, find, speedup, speedup_by_operations},
+    setting::{self, BEHIND, Case, LAXITY, Layout, Size, TCP},
+    training::{self, Run, find, speedup, speedup_by_operations},
 };
 use crate::{error::ReproduceError, experiment::Experiment, findings::Findings, options::Options};
 
@@ -16,7 +17,7 @@ pub(super) struct Speedup;
 
 /// DCTCP as a careful operator runs it today.
 const STRONG: &str = "dctcp";
-const SCHEMES: [&str; 4] = [TCP, STRONG, "bounded", "laxity"];
+const SCHEMES: [&str; 4] = [TCP, STRONG, "bounded", LAXITY];
 const LAYOUTS: [Layout; 2] = [Layout::Servers, Layout::Ring];
 
 impl Experiment for Speedup {
@@ -49,7 +50,10 @@ pub(super) fn find_out(options: &Options, size: &Size) -> Result<Findings, Repro
     setting::open(&mut findings, size);
     findings
         .chose("network_speedup leaves out computing: the most that any computing time can give.");
-    let runs = setting::run(options, size, &setting::cases(&LAYOUTS, &SCHEMES))?;
+    let mut cases = setting::cases(&LAYOUTS, &SCHEMES);
+    // It takes longer than all others of a model together: a quick run looks at one.
+    cases.extend(behind(options.pick(&LAYOUTS[..1], &LAYOUTS[..])));
+    let runs = training::run(options, size, &cases)?;
     for run in &runs {
         let tcp = find(&runs, run.case.model.name, run.case.layout, TCP);
         findings.row(
@@ -76,6 +80,12 @@ pub(super) fn find_out(options: &Options, size: &Size) -> Result<Findings, Repro
     }
     judge(&mut findings, &runs);
     Ok(findings)
+}
+
+/// MLP on ports where what may get lost stands behind the background.
+fn behind(layouts: &[Layout]) -> impl Iterator<Item = Case> {
+    let model = MODELS.iter().find(|model| model.name == "MLP").expect("one of the models");
+    layouts.iter().map(|&layout| Case { model, layout, scheme: BEHIND })
 }
 
 fn gains(runs: &[Run], layout: Layout, scheme: &str) -> [f64; 4] {
@@ -126,10 +136,17 @@ fn judge(findings: &mut Findings, runs: &[Run]) {
             own.p99 / tcp.p99 < own.mean / tcp.mean,
         );
     }
-    findings.differs(
-        "laxity is not in the paper: our transport as it ships, with its own queues, in which what may get lost stands behind \
-         the background's exact traffic. Claims are about the simplified protocol.",
-    );
+    let behind = runs.iter().filter(|run| run.case.scheme == BEHIND).map(|run| {
+        let tcp = find(runs, run.case.model.name, run.case.layout, TCP);
+        let gain = tcp.network_ms.zip(run.network_ms).map_or(f64::NAN, |(tcp, own)| tcp / own);
+        format!("{} {gain:.2}", run.case.layout.name())
+    });
+    findings.differs(format!(
+        "laxity is not in the paper: our transport as it ships, on the paper's ports with one queue. laxity-behind has ports \
+         with queues by class, where what may get lost stands behind the background's exact traffic: there MLP's network time \
+         is so many times as fast as TCP's: {}. Claims are about the simplified protocol.",
+        behind.collect::<Vec<_>>().join(", ")
+    ));
     let over_strong = LAYOUTS.map(|layout| {
         let each = MODELS.iter().map(|model| {
             let of = |scheme| find(runs, model.name, layout, scheme);
@@ -156,7 +173,7 @@ fn judge(findings: &mut Findings, runs: &[Run]) {
         .categories(MODELS.iter().map(|model| model.name))
         .y(Axis::linear("times as fast"))
         .reference(1.0, "DCTCP");
-    let chart = LAYOUTS.into_iter().flat_map(|l| [(l, "bounded"), (l, "laxity")]).fold(
+    let chart = LAYOUTS.into_iter().flat_map(|l| [(l, "bounded"), (l, LAXITY)]).fold(
         chart,
         |chart, (layout, scheme)| {
             let kind = if layout == Layout::Ring { "ring" } else { "servers" };

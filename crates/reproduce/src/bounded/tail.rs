@@ -7,7 +7,8 @@ use laxity_report::{
 
 use super::{
     model::MODELS,
-    setting::{self, Layout, Run, Size, TCP, find},
+    setting::{self, Layout, Size, TCP},
+    training::{self, Run, find},
 };
 use crate::{error::ReproduceError, experiment::Experiment, findings::Findings, options::Options};
 
@@ -54,7 +55,7 @@ pub(super) fn find_out(options: &Options, size: &Size) -> Result<Findings, Repro
          (n - 1)). Tail: the iteration as simulated. network_tail_over_mean leaves out computing; compute_ms is the computing \
          that makes the ratio with servers the paper's, 0 if none does.",
     );
-    let runs = setting::run(options, size, &setting::cases(&LAYOUTS, &[TCP]))?;
+    let runs = training::run(options, size, &setting::cases(&LAYOUTS, &[TCP]))?;
     for run in &runs {
         let by_operations = run.case.model.compute_ms();
         findings.row(

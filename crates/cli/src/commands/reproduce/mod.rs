@@ -10,7 +10,7 @@ use std::{path::PathBuf, time::Instant};
 use anyhow::{Result, anyhow};
 use clap::Args;
 use laxity_report::{Claim, Report, Row};
-use laxity_reproduce::{Family, Findings, Found, Options, Progress, all, find};
+use laxity_reproduce::{Family, Findings, Found, Memory, Options, Progress, all, find};
 
 use crate::{
     failure::{Explain, usage},
@@ -66,9 +66,9 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
     if let Some(folder) = &args.out {
         files::prepare(folder)?;
     }
-    let mut done = Vec::new();
+    let (mut done, memory) = (Vec::new(), Memory::new());
     for (at, found) in chosen.iter().enumerate() {
-        let one = perform(args, *found, (at, chosen.len()))?;
+        let one = perform(args, *found, &memory, (at, chosen.len()))?;
         if let Some(folder) = &args.out {
             files::write(folder, &one)?;
         }
@@ -120,7 +120,12 @@ fn choose(args: &ReproduceArgs) -> Result<Vec<Found>> {
     Ok(chosen)
 }
 
-fn perform(args: &ReproduceArgs, found: Found, (at, of): (usize, usize)) -> Result<Done> {
+fn perform(
+    args: &ReproduceArgs,
+    found: Found,
+    memory: &Memory,
+    (at, of): (usize, usize),
+) -> Result<Done> {
     let (name, started) = (found.entry.name, Instant::now());
     let place = if of > 1 { format!(" ({} of {of})", at + 1) } else { String::new() };
     let bar = progress::spinner(format!("{name}{place}"));
@@ -133,6 +138,7 @@ fn perform(args: &ReproduceArgs, found: Found, (at, of): (usize, usize)) -> Resu
             let count = if of > 0 { format!("{done} of {of} done, ") } else { String::new() };
             told.set_message(format!("{name}{place}: {count}{what}"));
         }),
+        memory: memory.clone(),
     };
     let experiment = found.experiment.expect("only those that run are chosen");
     let findings = experiment.run(&options).explain(format!("cannot run `{name}`"), "")?;
