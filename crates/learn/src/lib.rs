@@ -37,8 +37,8 @@ mod optimise;
 pub mod policy;
 
 pub use harness::{
-    Case, Curve, JOBS, Job, JobError, Loss, Part, PartError, Point, Setup, Size, run_all, shuffled,
-    train,
+    Case, Curve, JOBS, Job, JobError, Loss, Mean, Part, PartError, Point, Scores, Setup, Size,
+    compare, run_all, shuffled, train,
 };
 pub use model::{Evaluation, Layer, Layout, Model};
 pub use optimise::{Schedule, Sgd, clip};

@@ -21,8 +21,8 @@ pub(crate) struct Run {
     pub(crate) score_points: f64,
     /// Loss on the test set after the last epoch; null if it stopped being a number.
     pub(crate) test_loss: Option<f64>,
-    /// After each epoch.
-    pub(crate) score_points_by_epoch: Vec<f64>,
+    /// After each epoch; null if there was none.
+    pub(crate) score_points_by_epoch: Vec<Option<f64>>,
     /// Over each epoch, on what was trained on.
     pub(crate) train_loss_by_epoch: Vec<Option<f64>>,
 }
@@ -47,7 +47,7 @@ impl Run {
         self.lost_pct = 100.0 * curve.lost;
         self.score_points = curve.score();
         self.test_loss = curve.points.last().and_then(|point| number(point.test_loss));
-        self.score_points_by_epoch = curve.points.iter().map(|point| point.score).collect();
+        self.score_points_by_epoch = curve.points.iter().map(|point| number(point.score)).collect();
         self.train_loss_by_epoch =
             curve.points.iter().map(|point| number(point.train_loss)).collect();
         self

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use laxity_learn::{Mean, Scores, compare};
 use laxity_report::{Meta, Report, Row};
 
 use crate::store::Run;
@@ -9,19 +10,15 @@ use crate::store::Run;
 /// A policy should cost at most this many points at this loss, on every model.
 const BOUNDS: [(f64, f64); 2] = [(5.0, 1.0), (10.0, 2.0)];
 
-/// Means of a policy on a model at a loss rate, against training without loss.
-struct Cell {
-    mean: f64,
-    /// Standard error of the difference.
-    error: f64,
-}
-
 /// A table for each model, then a verdict for each policy.
 pub(crate) fn text(runs: &[Run]) -> String {
-    let mut scores: BTreeMap<(&str, &str, u64), Vec<f64>> = BTreeMap::new();
+    let mut scores: BTreeMap<(&str, &str, u64), Scores> = BTreeMap::new();
     for run in runs {
         let loss = (run.loss_pct * 1e4) as u64;
-        scores.entry((&run.model, &run.policy, loss)).or_default().push(run.score_points);
+        scores
+            .entry((&run.model, &run.policy, loss))
+            .or_default()
+            .insert(run.seed, run.score_points);
     }
     let models: BTreeSet<_> = scores.keys().map(|key| key.0).collect();
     let policies: BTreeSet<_> = scores.keys().map(|key| key.1).collect();
@@ -30,9 +27,12 @@ pub(crate) fn text(runs: &[Run]) -> String {
     let mut kept: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for model in models {
         let Some(lossless) = scores.get(&(model, "zero", 0)) else { continue };
-        let (mean, error) = moments(lossless);
+        let Some(mean) = Mean::of(&lossless.values().copied().collect::<Vec<_>>()) else {
+            continue;
+        };
         text += &format!(
-            "\n{model}: lossless {mean:.2} ± {error:.2} points over {} seeds; points gained or lost:\n",
+            "\n{model}: lossless {} points over {} seeds; gained or lost against the same seed:\n",
+            shown(mean).trim_start_matches('+'),
             lossless.len()
         );
         let mut report = Report::new(Meta::new("tolerance", env!("CARGO_PKG_VERSION")));
@@ -40,11 +40,13 @@ pub(crate) fn text(runs: &[Run]) -> String {
             let mut row = Row::new().with("policy", (*policy).to_owned());
             let mut any = false;
             for loss in &losses {
-                let Some(found) = scores.get(&(model, policy, *loss)) else { continue };
-                let cell = against(found, lossless);
+                let found = scores.get(&(model, policy, *loss));
+                let Some(found) = found.and_then(|found| compare(found, lossless)) else {
+                    continue;
+                };
                 let percent = *loss as f64 / 1e4;
                 let name = format!("loss_{}_pct", percent.to_string().replace('.', "_"));
-                row = row.with(name, format!("{:+.2} ± {:.2}", cell.mean, cell.error));
+                row = row.with(name, shown(found));
                 any = true;
             }
             if any {
@@ -53,7 +55,7 @@ pub(crate) fn text(runs: &[Run]) -> String {
             let broken = kept.entry(policy).or_default();
             for (percent, bound) in BOUNDS {
                 let found = scores.get(&(model, policy, (percent * 1e4) as u64));
-                match found.map(|found| against(found, lossless).mean) {
+                match found.and_then(|found| compare(found, lossless)).map(|mean| mean.value) {
                     None => broken.push(format!("{model} at {percent} %: not measured")),
                     Some(cost) if cost < -bound => {
                         broken.push(format!("{model} at {percent} %: {cost:+.2}"));
@@ -76,15 +78,8 @@ pub(crate) fn text(runs: &[Run]) -> String {
     text
 }
 
-/// The mean and its standard error.
-fn moments(values: &[f64]) -> (f64, f64) {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (mean, (squares / (count - 1.0).max(1.0) / count).sqrt())
-}
-
-fn against(found: &[f64], lossless: &[f64]) -> Cell {
-    let ((with, a), (without, b)) = (moments(found), moments(lossless));
-    Cell { mean: with - without, error: (a * a + b * b).sqrt() }
+/// With the standard error, if there is one.
+fn shown(mean: Mean) -> String {
+    let error = mean.error.map(|error| format!(" ± {error:.2}"));
+    format!("{:+.2}{}", mean.value, error.unwrap_or_default())
 }

@@ -104,7 +104,8 @@ impl Job {
             (Box::new(Mlp::new(Arc::new(images), hidden)), setup)
         };
         let cnn = |images, rate: f64| -> (Box<dyn Model>, Setup) {
-            let setup = Setup { batch: 4, schedule: Schedule::Cosine(rate), ..base };
+            let batch = if quick { 1 } else { 4 };
+            let setup = Setup { batch, schedule: Schedule::Cosine(rate), ..base };
             (Box::new(Cnn::new(Arc::new(images), 8, 1)), setup)
         };
         let lstm = |text| -> (Box<dyn Model>, Setup) {
@@ -141,7 +142,7 @@ impl Job {
         };
         let (model, setup) = match name {
             "mlp" => mlp(made::strokes(DATA, some(5000), some(3000)), &[128, 64], 0.05),
-            "cnn" => cnn(made::strokes(DATA, some(5000), some(3000)), 0.05),
+            "cnn" => cnn(made::strokes(DATA, some(10_000), some(6000)), 0.05),
             "lstm" => lstm(made::text(DATA, some(200_000))),
             "mf" => mf(made::ratings(DATA, 600, 800, some(60_000))),
             "lda" => lda(made::documents(DATA, some(2000), 1000, 10), 10),

@@ -2,6 +2,9 @@
 
 use super::Volume;
 
+/// Channels that are summed up at once.
+const LANES: usize = 4;
+
 /// Normalises groups of neighbouring channels over a whole picture, then scales and shifts each
 /// channel (Wu and He, "Group Normalization", 2018). Unlike batch normalisation it keeps no
 /// statistics between steps, so workers have nothing to agree on but parameters.
@@ -17,7 +20,7 @@ pub(crate) struct Normed {
     pub(crate) output: Vec<f32>,
     /// Before scaling and shifting.
     plain: Vec<f32>,
-    /// One over the standard deviation of each group.
+    /// One over the standard deviation of each channel's group.
     scales: Vec<f32>,
 }
 
@@ -26,22 +29,18 @@ impl GroupNorm {
 
     /// The normalised picture.
     pub(crate) fn forward(self, input: &[f32], gain: &[f32], shift: &[f32]) -> Normed {
-        let count = (self.shape.size() / self.groups) as f32;
-        let (mut sums, mut squares) = (vec![0.0; self.groups], vec![0.0; self.groups]);
-        self.each(input, |group, value| sums[group] += value);
-        let means: Vec<f32> = sums.iter().map(|sum| sum / count).collect();
-        self.each(input, |group, value| {
-            squares[group] += (value - means[group]) * (value - means[group]);
-        });
-        let scales: Vec<f32> =
-            squares.iter().map(|sum| 1.0 / (sum / count + Self::EPSILON).sqrt()).collect();
-        let mut plain = Vec::with_capacity(input.len());
-        self.each(input, |group, value| plain.push((value - means[group]) * scales[group]));
         let depth = self.shape.channels;
-        let mut output = plain.clone();
-        for pixel in output.chunks_exact_mut(depth) {
-            for ((value, gain), shift) in pixel.iter_mut().zip(gain).zip(shift) {
-                *value = *value * gain + shift;
+        let means = self.means(sums(depth, [input], |[x], _| x));
+        let variances =
+            self.means(sums(depth, [input], |[x], at| (x - means[at]) * (x - means[at])));
+        let scales: Vec<f32> =
+            variances.iter().map(|variance| 1.0 / (variance + Self::EPSILON).sqrt()).collect();
+        let (mut plain, mut output) = (vec![0.0; input.len()], vec![0.0; input.len()]);
+        let pixels = plain.chunks_exact_mut(depth).zip(output.chunks_exact_mut(depth));
+        for (input, (plain, output)) in input.chunks_exact(depth).zip(pixels) {
+            for at in 0..depth {
+                plain[at] = (input[at] - means[at]) * scales[at];
+                output[at] = plain[at] * gain[at] + shift[at];
             }
         }
         Normed { output, plain, scales }
@@ -57,40 +56,66 @@ impl GroupNorm {
         shift_slope: &mut [f32],
     ) -> Vec<f32> {
         let depth = self.shape.channels;
-        let mut slope = above.to_vec();
-        for (above, plain) in slope.chunks_exact_mut(depth).zip(normed.plain.chunks_exact(depth)) {
-            for (channel, above) in above.iter_mut().enumerate() {
-                gain_slope[channel] += *above * plain[channel];
-                shift_slope[channel] += *above;
-                *above *= gain[channel];
+        let shifts = sums(depth, [above, &normed.plain], |[x, _], _| x);
+        let gains = sums(depth, [above, &normed.plain], |[x, plain], _| x * plain);
+        gain_slope.iter_mut().zip(&gains).for_each(|(to, sum)| *to += sum);
+        shift_slope.iter_mut().zip(&shifts).for_each(|(to, sum)| *to += sum);
+        // With x̂ the plain values, s the scale and d the derivative times the gain:
+        // dx = s (d − mean(d) − x̂ mean(d x̂)).
+        let scaled =
+            |sums: Vec<f32>| self.means(sums.iter().zip(gain).map(|(x, gain)| x * gain).collect());
+        let (means, products) = (scaled(shifts), scaled(gains));
+        let mut back = vec![0.0; above.len()];
+        let pixels = above.chunks_exact(depth).zip(normed.plain.chunks_exact(depth));
+        for (back, (above, plain)) in back.chunks_exact_mut(depth).zip(pixels) {
+            for at in 0..depth {
+                let centered = above[at] * gain[at] - means[at] - plain[at] * products[at];
+                back[at] = normed.scales[at] * centered;
             }
         }
-        // With x̂ the plain values and s the scale: dx = s (d − mean(d) − x̂ mean(d x̂)).
-        let count = (self.shape.size() / self.groups) as f32;
-        let (mut means, mut products) = (vec![0.0; self.groups], vec![0.0; self.groups]);
-        let mut at = 0;
-        self.each(&slope, |group, value| {
-            means[group] += value / count;
-            products[group] += value * normed.plain[at] / count;
-            at += 1;
-        });
-        let mut back = Vec::with_capacity(slope.len());
-        self.each(&slope, |group, value| {
-            let plain = normed.plain[back.len()];
-            back.push(normed.scales[group] * (value - means[group] - plain * products[group]));
-        });
         back
     }
 
-    /// Visits all values in order, with the group of each.
-    fn each(self, values: &[f32], mut visit: impl FnMut(usize, f32)) {
-        let members = self.shape.channels / self.groups;
-        for pixel in values.chunks_exact(self.shape.channels) {
-            for (group, channels) in pixel.chunks_exact(members).enumerate() {
-                channels.iter().for_each(|value| visit(group, *value));
+    /// For each channel the mean over its group, of sums by channel.
+    fn means(self, mut sums: Vec<f32>) -> Vec<f32> {
+        let count = (self.shape.size() / self.groups) as f32;
+        for group in sums.chunks_exact_mut(self.shape.channels / self.groups) {
+            let mean = group.iter().sum::<f32>() / count;
+            group.fill(mean);
+        }
+        sums
+    }
+}
+
+/// Sums of a function of numbers at the same place, by channel; it is also told the channel.
+///
+/// Each channel has its own sum, so that compilers make vector instructions of it.
+fn sums<const N: usize>(
+    depth: usize,
+    values: [&[f32]; N],
+    function: impl Fn([f32; N], usize) -> f32,
+) -> Vec<f32> {
+    let mut sums = vec![0.0; depth];
+    let (blocks, rest) = sums.as_chunks_mut::<LANES>();
+    let pixels = values[0].len() / depth;
+    let whole = blocks.len() * LANES;
+    for (block, to) in blocks.iter_mut().enumerate() {
+        let mut sum = [0.0; LANES];
+        for pixel in 0..pixels {
+            let first = pixel * depth + block * LANES;
+            let values = values.map(|values| &values[first..first + LANES]);
+            for lane in 0..LANES {
+                sum[lane] += function(values.map(|values| values[lane]), block * LANES + lane);
             }
         }
+        *to = sum;
     }
+    for (at, to) in rest.iter_mut().enumerate() {
+        let places = (whole + at..values[0].len()).step_by(depth);
+        *to =
+            places.fold(0.0, |sum, at| sum + function(values.map(|values| values[at]), at % depth));
+    }
+    sums
 }
 
 #[cfg(test)]

@@ -77,8 +77,9 @@ impl Unit {
         slope
     }
 
-    fn down(&self, parameters: &[f32], slope: &[f32]) -> Vec<f32> {
-        self.conv.backward_input(&parameters[self.kernel.clone()], slope)
+    /// The kernel as the way back needs it.
+    fn turned(&self, parameters: &[f32]) -> Vec<f32> {
+        self.conv.turned(&parameters[self.kernel.clone()])
     }
 }
 
@@ -126,7 +127,7 @@ impl Cnn {
             let a = first.forward(parameters, input.clone());
             let b = second.forward(parameters, rectified(a.normed.output.clone()));
             let mut sum = b.normed.output.clone();
-            shortcut(first.conv, |from, to| sum[to] += input[from]);
+            shortcut(first.conv, |from, to| add(&mut sum[to], &input[from]));
             outputs.push(rectified(sum));
             blocks.push([a, b]);
         }
@@ -147,14 +148,21 @@ impl Cnn {
         parameters[self.head.clone()].chunks_exact(self.data.train.classes)
     }
 
-    /// Adds the gradient of one picture; `above` is the derivative by the scores.
-    fn backward(&self, parameters: &[f32], trace: &Trace, above: &[f32], gradient: &mut [f32]) {
-        let add = |to: &mut [f32], scale: f32| {
-            to.iter_mut().zip(above).for_each(|(to, x)| *to += scale * x);
-        };
-        add(&mut gradient[self.bias.clone()], 1.0);
+    /// Adds the gradient of one picture; `above` is the derivative by the scores, `turned` are the
+    /// kernels of the blocks.
+    fn backward(
+        &self,
+        parameters: &[f32],
+        turned: &[[Vec<f32>; 2]],
+        trace: &Trace,
+        above: &[f32],
+        gradient: &mut [f32],
+    ) {
+        add(&mut gradient[self.bias.clone()], above);
         let rows = gradient[self.head.clone()].chunks_exact_mut(above.len());
-        rows.zip(&trace.pooled).for_each(|(row, input)| add(row, *input));
+        for (row, input) in rows.zip(&trace.pooled) {
+            row.iter_mut().zip(above).for_each(|(to, x)| *to += input * x);
+        }
         let share = 1.0 / self.last.pixels() as f32;
         let pixel: Vec<f32> = self
             .head_rows(parameters)
@@ -165,11 +173,11 @@ impl Cnn {
             let [a, b] = &trace.blocks[at];
             stop(&mut slope, &trace.outputs[at + 1]);
             let inner = second.backward(parameters, b, &slope, gradient);
-            let mut inner = second.down(parameters, &inner);
+            let mut inner = second.conv.backward_input(&turned[at][1], &inner);
             stop(&mut inner, &b.input);
             let inner = first.backward(parameters, a, &inner, gradient);
-            let mut below = first.down(parameters, &inner);
-            shortcut(first.conv, |from, to| below[from] += slope[to]);
+            let mut below = first.conv.backward_input(&turned[at][0], &inner);
+            shortcut(first.conv, |from, to| add(&mut below[from], &slope[to]));
             slope = below;
         }
         stop(&mut slope, &trace.outputs[0]);
@@ -184,17 +192,23 @@ fn rectified(mut values: Vec<f32>) -> Vec<f32> {
 
 /// Derivatives do not pass a rectifier that put out nothing.
 fn stop(slope: &mut [f32], output: &[f32]) {
-    slope.iter_mut().zip(output).filter(|(_, x)| **x <= 0.0).for_each(|(slope, _)| *slope = 0.0);
+    let both = slope.iter_mut().zip(output);
+    both.for_each(|(slope, x)| *slope = if *x <= 0.0 { 0.0 } else { *slope });
 }
 
-/// Calls `visit` with (place in the input, place in the output) for all that a block passes by.
-fn shortcut(conv: Conv, mut visit: impl FnMut(usize, usize)) {
+fn add(to: &mut [f32], from: &[f32]) {
+    to.iter_mut().zip(from).for_each(|(to, x)| *to += x);
+}
+
+/// Calls `visit` with (places in the input, places in the output) for all that a block passes by.
+fn shortcut(conv: Conv, mut visit: impl FnMut(Range<usize>, Range<usize>)) {
     let (input, output) = (conv.input, conv.output());
+    let channels = input.channels.min(output.channels);
     for row in 0..output.height {
         for column in 0..output.width {
             let from = (row * conv.stride * input.width + column * conv.stride) * input.channels;
             let to = (row * output.width + column) * output.channels;
-            (0..input.channels.min(output.channels)).for_each(|at| visit(from + at, to + at));
+            visit(from..from + channels, to..to + channels);
         }
     }
 }
@@ -224,12 +238,17 @@ impl Model for Cnn {
     fn gradient(&self, parameters: &[f32], batch: &[usize]) -> (f64, Vec<f32>) {
         let train = &self.data.train;
         let (mut loss, mut gradient) = (0.0, vec![0.0; self.layout.len()]);
+        let turned: Vec<_> = self
+            .blocks
+            .iter()
+            .map(|units| units.each_ref().map(|unit| unit.turned(parameters)))
+            .collect();
         for at in batch {
             let mut trace = self.forward(parameters, train.picture(*at));
             let mut above = std::mem::take(&mut trace.scores);
             loss += cross_entropy(&mut above, train.label(*at)).0;
             above.iter_mut().for_each(|x| *x /= batch.len() as f32);
-            self.backward(parameters, &trace, &above, &mut gradient);
+            self.backward(parameters, &turned, &trace, &above, &mut gradient);
         }
         (loss / batch.len() as f64, gradient)
     }
