@@ -23,7 +23,7 @@ use crate::{progress, sys::signal};
 /// A run that is slower than this many times the ideal is stuck.
 const STUCK: f64 = 60.0;
 /// And never before this time.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(super) fn run(args: &AllReduceArgs) -> Result<()> {
     let started = Instant::now();
