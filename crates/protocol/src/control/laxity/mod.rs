@@ -228,7 +228,7 @@ impl Laxity {
     /// that is ours alone.
     fn share_cap(&self) -> u64 {
         let cap = self.share.cap(self.packet).unwrap_or(u64::MAX);
-        cap.max(self.pipe(self.min_rtt + self.slop() / 2))
+        cap.max(self.pipe(self.min_rtt + self.host_delay + self.slop() / 2))
     }
 
     /// Whether it is the share of a full queue that limits what is on the way.
