@@ -189,7 +189,9 @@ mod tests {
         let mut sent = |passing: &mut Passing, worker: u32, from: u64, to: Option<u64>| {
             sequence += 1;
             passing.left(ms(from), sequence, Rank::new(worker), Vec::new());
-            to.map(|to| passing.arrived(ms(to), sequence));
+            if let Some(to) = to {
+                assert!(passing.arrived(ms(to), sequence));
+            }
         };
         for (worker, took) in [(1, 80), (2, 100), (3, 90), (4, 800)] {
             sent(&mut passing, worker, 0, Some(took));
