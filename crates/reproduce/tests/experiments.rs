@@ -8,13 +8,15 @@ fn run(name: &str) -> Findings {
 }
 
 /// Claims that hold and that do not, as docs/reproduce.md says.
-const QUICK: [(&str, usize, usize); 7] = [
+const QUICK: [(&str, usize, usize); 9] = [
     ("cadentflow-fig1", 2, 0),
     ("cadentflow-flexibility", 3, 0),
     ("cadentflow-inference", 2, 1),
     ("mlfabric-ordering", 3, 0),
     ("mlfabric-aggregation", 3, 0),
     ("mlfabric-links", 3, 0),
+    ("mlfabric-replica", 5, 0),
+    ("mlfabric-sync", 0, 2),
     ("netapprox-timeline", 1, 2),
 ];
 

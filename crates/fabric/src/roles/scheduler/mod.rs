@@ -29,7 +29,7 @@ pub struct SchedulerOptions {
     /// How long announcements are gathered before they are planned together.
     pub interval: Span,
     /// How long announcements wait, at most, while the server's link is booked anyway: what is planned together
-    /// can be summed. Workers must have more patience than this.
+    /// can be summed. Workers must have more patience than this. In synchronous rounds nothing waits.
     pub hold: Span,
     /// With so many waiting, planning waits for neither.
     pub batch: usize,
@@ -148,7 +148,10 @@ impl Scheduler {
             return;
         }
         self.waiting.insert(announce.update, Waiting { announce });
-        let free = self.link_free(announce.server).unwrap_or(now).min(now + self.options.hold);
+        // In a synchronous round everybody waits for the last: sums begin while the link is still busy.
+        let sync = self.servers.get(&announce.server).is_some_and(|facts| facts.sync);
+        let hold = if sync { Span::ZERO } else { self.options.hold };
+        let free = self.link_free(announce.server).unwrap_or(now).min(now + hold);
         let due = free.max(now + self.options.interval);
         let due = self.next_round.get_or_insert(due);
         if self.waiting.len() >= self.options.batch {

@@ -2,7 +2,10 @@
 
 use laxity_interface::Time;
 
-use super::{AckAfter, Mode, Server, follow, passing::Transfer};
+use super::{
+    AckAfter, Mode, Server, follow,
+    passing::{Room, Transfer},
+};
 use crate::{
     carrier::Slack,
     rank::Rank,
@@ -55,12 +58,14 @@ impl Server {
             Some(most) => (most.max(1), self.options.relay.clamp(1, MOST_MEMBERS)),
             None => (usize::MAX, 1),
         };
-        let transfers = most.saturating_sub(self.passing.under_way());
-        let mut room = transfers.saturating_mul(relay);
+        let Room { swift: transfers, slow } = self.passing.room(now, most);
+        let mut room = Room { swift: transfers.saturating_mul(relay), slow };
         let ready = |(worker, get): &mut (Rank, Get)| {
             let clock = self.clocks.get(worker).copied().unwrap_or(0);
-            let goes = self.weights.reaches(get.at_least) && clock <= ahead && room > 0;
-            room -= usize::from(goes);
+            let slow = self.options.answers.is_some() && self.passing.is_slow(*worker);
+            let room = if slow { &mut room.slow } else { &mut room.swift };
+            let goes = self.weights.reaches(get.at_least) && clock <= ahead && *room > 0;
+            *room -= usize::from(goes);
             goes
         };
         let ready = self.questions.extract_if(.., ready);
@@ -68,8 +73,12 @@ impl Server {
         let ready: Vec<_> = ready.map(|(worker, get)| (asked(worker, &get), get)).collect();
         let of = |one: &Asked| ready.iter().find(|(asked, _)| asked == one).map(|(_, get)| *get);
         let version = self.weights.version;
-        let all = ready.iter().map(|(asked, _)| *asked).collect();
-        for Transfer { to, then } in self.passing.deal(all, transfers) {
+        let all = ready.iter().map(|(asked, _)| *asked);
+        let (slow, swift): (Vec<_>, Vec<_>) = all.partition(|one| self.passing.is_slow(one.worker));
+        // Nobody waits for what a slow worker would pass on.
+        let alone = slow.into_iter().map(|to| Transfer { to, then: Vec::new() });
+        let dealt = self.passing.deal(swift, transfers);
+        for Transfer { to, then } in dealt.into_iter().chain(alone) {
             let behind = then.iter().filter_map(|one| Some((one.worker, of(one)?))).collect();
             let word = Word::Model(Model { request: to.request, version, then });
             let way = Way::to(to.worker, RoleKind::Worker, version.epoch);

@@ -12,6 +12,9 @@ use crate::{
 /// Of each worker, so many questions that others answer are remembered: it asks one after the other.
 const MOST_BEHIND: usize = 2;
 
+/// A worker is slow if a model takes more than so many times as long to it as to the middle one.
+const SLOW: u64 = 3;
+
 /// Models on their way, and who depends on whom for them.
 #[derive(Debug, Default)]
 pub(super) struct Passing {
@@ -23,6 +26,15 @@ pub(super) struct Passing {
     behind: BTreeMap<(Rank, u64), (Get, Vec<Rank>)>,
 }
 
+/// How many models may leave now, by who gets them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Room {
+    /// To workers like most.
+    pub(super) swift: usize,
+    /// To slow ones.
+    pub(super) slow: usize,
+}
+
 /// One transfer of the model.
 #[derive(Debug, PartialEq)]
 pub(super) struct Transfer {
@@ -31,9 +43,33 @@ pub(super) struct Transfer {
 }
 
 impl Passing {
-    /// How many models are on their way from here.
-    pub(super) fn under_way(&self) -> usize {
-        self.under_way.len()
+    /// How many models may leave, if at most so many are to be on their way.
+    ///
+    /// Slow workers have as many places of their own: a few of them would hold all places for most of the
+    /// time and leave the server's link idle, as they take little of it.
+    pub(super) fn room(&self, now: Time, most: usize) -> Room {
+        let usual = self.usual();
+        let late = |(to, since): &(Rank, Time)| {
+            let known = self.took.get(to).copied().unwrap_or(Span::ZERO);
+            usual.is_some_and(|usual| known.max(now.since(*since)) > usual * SLOW)
+        };
+        let slow = self.under_way.values().filter(|one| late(one)).count();
+        // If the server's own link has become slow, all are late: they are not all let off.
+        let swift = self.under_way.len() - slow.min(most);
+        Room { swift: most.saturating_sub(swift), slow: most.saturating_sub(slow) }
+    }
+
+    /// Whether a model took much longer to this worker than to others, the last time.
+    pub(super) fn is_slow(&self, worker: Rank) -> bool {
+        let took = self.took.get(&worker);
+        took.zip(self.usual()).is_some_and(|(took, usual)| *took > usual * SLOW)
+    }
+
+    /// How long a model takes to the middle worker; nothing before two are known.
+    fn usual(&self) -> Option<Span> {
+        let mut all: Vec<_> = self.took.values().copied().collect();
+        all.sort_unstable();
+        all.get((all.len().max(1) - 1) / 2).copied().filter(|_| all.len() > 1)
     }
 
     /// Deals workers out to so many transfers. Who got the model fastest the last time gets it first and passes
@@ -76,6 +112,7 @@ impl Passing {
     pub(super) fn lost(&mut self, peer: Rank) -> Vec<(Rank, Get)> {
         self.under_way.retain(|_, (to, _)| *to != peer);
         self.behind.retain(|(worker, _), _| *worker != peer);
+        self.took.remove(&peer);
         let mut found = Vec::new();
         self.behind.retain(|(worker, _), (get, everybody)| {
             let depends = everybody.contains(&peer);
@@ -141,6 +178,34 @@ mod tests {
         }
         assert_eq!(passing.lost(Rank::new(1)), [(Rank::new(2), get(2))]);
         assert_eq!(passing.lost(Rank::new(5)), [(Rank::new(6), get(6))]);
-        assert_eq!(passing.under_way(), 3);
+        assert_eq!(passing.under_way.len(), 3);
+    }
+
+    #[test]
+    fn slow_workers_have_places_of_their_own() {
+        let mut passing = Passing::default();
+        let ms = |ms: u64| Time::ZERO + Span::from_ms(ms);
+        let mut sequence = 0;
+        let mut sent = |passing: &mut Passing, worker: u32, from: u64, to: Option<u64>| {
+            sequence += 1;
+            passing.left(ms(from), sequence, Rank::new(worker), Vec::new());
+            if let Some(to) = to {
+                assert!(passing.arrived(ms(to), sequence));
+            }
+        };
+        for (worker, took) in [(1, 80), (2, 100), (3, 90), (4, 800)] {
+            sent(&mut passing, worker, 0, Some(took));
+        }
+        assert!(passing.is_slow(Rank::new(4)) && !passing.is_slow(Rank::new(2)));
+        // Who has not had one is not known to be slow.
+        assert!(!passing.is_slow(Rank::new(9)));
+        sent(&mut passing, 4, 1000, None);
+        assert_eq!(passing.room(ms(1000), 2), Room { swift: 2, slow: 1 });
+        for worker in [1, 2] {
+            sent(&mut passing, worker, 1000, None);
+        }
+        assert_eq!(passing.room(ms(1000), 2), Room { swift: 0, slow: 1 });
+        // One of those that were swift has become slow, or both; one place is left for slow ones.
+        assert_eq!(passing.room(ms(1500), 2), Room { swift: 1, slow: 0 });
     }
 }
