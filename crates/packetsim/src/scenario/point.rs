@@ -8,8 +8,7 @@ use laxity_topology::Topology;
 use super::{amount::Amount, faults, source::Workload};
 use crate::{
     Fault, Limits, Observer, Outcome, PortSetup, Routing, SeriesSetup, Setup, SetupError,
-    Simulation, Stack,
-    flow::HostId,
+    Simulation,
     measure::{self, Ideal, Measured},
     scheme::{PortBase, Scheme, World},
     workload::{Combined, Started},
@@ -117,17 +116,6 @@ impl Point {
 
     /// A simulation that has not begun.
     pub fn simulation(&self, seed: u64) -> Result<Simulation, SetupError> {
-        self.simulation_of(seed, |scheme, layout, host, world| {
-            scheme.stack_on(layout, host, seed, world)
-        })
-    }
-
-    /// The same with stacks that the caller makes: for a scheme, on ports of a layout, on a host.
-    pub fn simulation_of(
-        &self,
-        seed: u64,
-        stack: impl Fn(Scheme, Layout, HostId, &World) -> Box<dyn Stack>,
-    ) -> Result<Simulation, SetupError> {
         let setup = self.setup(seed);
         // The round trip is known once the network is put together.
         let base_rtt = Simulation::new(&setup, |_| Vec::new())?.base_rtt();
@@ -136,7 +124,8 @@ impl Point {
         let schemes = self.schemes();
         Simulation::new(&setup, |host| {
             let layout = |scheme: &Scheme| self.layout.unwrap_or_else(|| scheme.layout());
-            schemes.iter().map(|scheme| stack(*scheme, layout(scheme), host, &world)).collect()
+            let stack = |scheme: &Scheme| scheme.stack_on(layout(scheme), host, seed, &world);
+            schemes.iter().map(stack).collect()
         })
     }
 
@@ -152,17 +141,7 @@ impl Point {
         series: Option<SeriesSetup>,
         observer: Option<&mut dyn Observer>,
     ) -> Result<Ran, SetupError> {
-        Ok(self.play(self.simulation(seed)?, seed, series, observer))
-    }
-
-    /// Plays all workloads in a simulation of this point.
-    pub fn play(
-        &self,
-        mut simulation: Simulation,
-        seed: u64,
-        series: Option<SeriesSetup>,
-        observer: Option<&mut dyn Observer>,
-    ) -> Ran {
+        let mut simulation = self.simulation(seed)?;
         if let Some(series) = series {
             simulation.record(series);
         }
@@ -176,7 +155,7 @@ impl Point {
         let time = |started: &Started| ideal.time(&started.flow);
         let count = self.workloads.len();
         let workloads = measure::measure(count, &started, &outcome.done, outcome.end, time);
-        Ran { seed, outcome, workloads, started }
+        Ok(Ran { seed, outcome, workloads, started })
     }
 }
 

@@ -6,10 +6,7 @@ use laxity_report::{
     chart::{Axis, LineChart, Series},
 };
 
-use super::{
-    moving,
-    setting::{self, Reading, Run},
-};
+use super::setting::{self, Run};
 use crate::{error::ReproduceError, experiment::Experiment, findings::Findings, options::Options};
 
 /// The experiment.
@@ -46,11 +43,6 @@ impl Experiment for Fairness {
             "unfinished",
         ];
         setting::open(&mut findings, options);
-        findings.chose(moving::READING);
-        findings.chose(
-            "Its text says that full ATP moves the light job to higher queues and that FixPrio keeps decreasing its rate: \
-             the target falls.",
-        );
         let heavy = options.pick(12, 50);
         findings.chose(format!(
             "Every host sends three jobs to random others: two of FBHD with {heavy} messages and minimum deliveries of {} and \
@@ -69,8 +61,7 @@ impl Experiment for Fairness {
             for scheme in SCHEMES.into_iter().chain([ALONE]) {
                 let text = scenario(options, scheme, messages, heavy);
                 let what = format!("load {load}, {scheme}");
-                let mut run = setting::run_as(Reading::Leaving, options, &what, &text, None)?;
-                let run = run.swap_remove(0);
+                let run = setting::run(options, &what, &text, None)?.swap_remove(0);
                 found.push(Found { load, scheme, messages, run });
             }
         }

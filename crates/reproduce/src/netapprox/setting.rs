@@ -4,10 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use laxity_interface::Span;
 use laxity_packetsim::{
-    Scheme, SeriesSetup, World,
+    SeriesSetup,
     measure::{Measured, Summary},
     scenario::{Point, Ran, Scenario, Task, each},
-    stacks::{laxity::Form, reserved::Reserved},
 };
 use laxity_topology::LinkId;
 
@@ -101,28 +100,8 @@ pub(super) fn open(findings: &mut Findings, options: &Options) {
         .chose("A job is one flow: its time is from its start until the receiver has its part.");
 }
 
-/// What becomes of lost messages; see [`moving::READING`](super::moving::READING).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reading {
-    /// They are sent again in the order of all (§4.3).
-    Again,
-    /// They stay lost while the slack covers them (figure 12).
-    Leaving,
-}
-
 /// Runs every point of a scenario; with a time between samples, queues of switches are looked at.
 pub(super) fn run(
-    options: &Options,
-    what: &str,
-    text: &str,
-    sample: Option<Span>,
-) -> Result<Vec<Run>, ReproduceError> {
-    run_as(Reading::Again, options, what, text, sample)
-}
-
-/// The same with the other reading of the paper.
-pub(super) fn run_as(
-    reading: Reading,
     options: &Options,
     what: &str,
     text: &str,
@@ -134,14 +113,7 @@ pub(super) fn run_as(
     options.progress.tell(what, 0, of);
     let act = |task: &Task| {
         let series = sample.map(|interval| SeriesSetup { interval, links: ports(&task.point) });
-        let stack = |scheme: Scheme, layout, host, world: &World| match (scheme, reading) {
-            (Scheme::Protocol(form), Reading::Leaving) if form != Form::Laxity => {
-                Box::new(Reserved::new(form, layout, host, task.seed).leaving_losses())
-            }
-            _ => scheme.stack_on(layout, host, task.seed, world),
-        };
-        let simulation = task.point.simulation_of(task.seed, stack);
-        let ran = simulation.map(|own| task.point.play(own, task.seed, series, None));
+        let ran = task.point.run_with(task.seed, series, None);
         options.progress.tell(what, 1 + done.fetch_add(1, Ordering::Relaxed), of);
         ran.map(|ran| keep(task, ran))
     };
