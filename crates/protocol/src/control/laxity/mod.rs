@@ -13,6 +13,8 @@
 //! senders share its link, nobody has more than a fair part of what it can take on the way, and marks
 //! push nobody below that.
 
+#[cfg(test)]
+mod crowd_tests;
 mod losses;
 mod queue;
 mod share;

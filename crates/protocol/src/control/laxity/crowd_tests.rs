@@ -1,0 +1,94 @@
+//! Several senders to one receiver, one controller's view.
+
+use laxity_interface::{Rate, Span, Time};
+
+use super::{Laxity, TRUST};
+use crate::control::{AckSample, Controller, Epoch, Start};
+
+const RTT: Span = Span::from_us(500);
+const PACKET: u64 = 1250;
+
+fn start() -> Laxity {
+    let start =
+        Start { line_rate: None, packet: PACKET, rtt: RTT, initial_packets: 32, slack_start: None };
+    Laxity::new(&start)
+}
+
+/// Rounds in which the path delivered at this rate.
+fn deliver(laxity: &mut Laxity, mbps: u64, rounds: u64) {
+    for round in 1..=rounds {
+        let delivered = laxity.round_ends + 10 * PACKET;
+        let ack = AckSample {
+            bytes: 10 * PACKET,
+            packets: 10,
+            marked: 0,
+            smoothed_rtt: RTT,
+            min_rtt: RTT,
+            latest_rtt: RTT,
+            host_delay: Span::ZERO,
+            delivery: Some(Rate::from_mbps(mbps)),
+            app_limited: false,
+            delivered_at_send: laxity.round_ends,
+            delivered,
+            in_flight: 0,
+        };
+        laxity.on_ack(Time::ZERO + RTT * (laxity.round + round), &ack);
+    }
+}
+
+fn epoch(senders: u64, intake_mbps: Option<u64>, marked: u64) -> Epoch {
+    Epoch {
+        acked: 100,
+        lost: 0,
+        marked,
+        silent: false,
+        target_loss_rate: 0.1,
+        promised_loss_rate: 0.1,
+        active_senders: senders,
+        intake: intake_mbps.map(Rate::from_mbps),
+        smoothed_rtt: RTT,
+        packet: PACKET,
+    }
+}
+
+/// A controller that cruises at 200 Mbit/s while all of its packets are marked.
+fn marked(senders: u64, intake_mbps: Option<u64>) -> Laxity {
+    let mut laxity = start();
+    deliver(&mut laxity, 200, 12);
+    for at in 0..100 {
+        laxity.on_epoch(Time::ZERO + RTT * at, &epoch(senders, intake_mbps, 100));
+    }
+    laxity
+}
+
+#[test]
+fn marks_push_nobody_below_an_equal_part() {
+    let part = |senders, intake| {
+        let laxity = marked(senders, intake);
+        (laxity.rate().as_bps() as f64 / laxity.gain() / 1e6).round()
+    };
+    assert_eq!(part(1, None), 100.0, "alone: half of it, as DCTCP");
+    assert_eq!(part(4, None), 100.0, "nobody knows what an equal part is");
+    assert_eq!(part(4, Some(600)), 150.0, "that part");
+    assert_eq!(part(4, Some(2000)), 200.0, "what the path gave, if the part is more");
+    assert_eq!(part(8, Some(400)), 100.0, "half is more than the part");
+}
+
+#[test]
+fn marks_in_a_crowd_take_what_waits_in_queues() {
+    assert!(marked(4, Some(800)).window() < marked(1, None).window());
+}
+
+#[test]
+fn who_stays_inherits_an_equal_part_but_nobodys_word_is_taken_for_everything() {
+    let inherited = |intake| {
+        let mut laxity = start();
+        deliver(&mut laxity, 10, 12);
+        laxity.on_epoch(Time::ZERO + RTT, &epoch(4, Some(intake), 0));
+        laxity.on_epoch(Time::ZERO + RTT * 2, &epoch(2, None, 0));
+        laxity.bandwidth() / 1e6
+    };
+    assert_eq!(inherited(100), 50.0);
+    assert_eq!(inherited(10), 10.0, "it has more than that already");
+    assert_eq!(inherited(1_000_000), 10.0 * TRUST);
+}
