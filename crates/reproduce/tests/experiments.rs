@@ -17,7 +17,7 @@ const QUICK: [(&str, usize, usize); 9] = [
     ("mlfabric-links", 3, 0),
     ("mlfabric-replica", 5, 0),
     ("mlfabric-sync", 0, 2),
-    ("netapprox-timeline", 1, 2),
+    ("netapprox-timeline", 2, 1),
 ];
 
 #[test]
