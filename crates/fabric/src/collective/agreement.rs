@@ -389,15 +389,10 @@ impl Transpose {
         let Some(view) = &self.agreement else { return };
         let (at_least, collect_by, late_at) = (view.at_least, view.collect_by, view.late_at);
         if cx.now >= collect_by {
-            let own = self.owned(cx.facts.me);
-            let folding = self.folding.range_mut(own).map(|(_, all)| all);
-            let mut decided = false;
-            for all in folding.filter(|all| all.here() >= at_least) {
+            let own = self.folding.get_mut(&cx.facts.me);
+            if let Some(all) = own.filter(|all| all.here() >= at_least) {
                 let late: Vec<_> = all.waiting().collect();
                 late.into_iter().for_each(|position| all.leave_out(position));
-                decided = true;
-            }
-            if decided {
                 self.decide(cx);
             }
         }

@@ -5,10 +5,6 @@
 //! out. A loss touches one pair of ranks and one shard only, where in a ring it would take the sums
 //! of all ranks before it along; and a shard has one owner who alone decides what it becomes. That is
 //! why every all-reduce that may lose parts or ranks is done this way.
-//!
-//! Of a long tensor a rank owns several shards, one after the other: it sends the first ones to
-//! everybody while contributions to the later ones still come, so that no link waits for the slowest
-//! contribution to everything.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -21,26 +17,20 @@ use crate::{
     options::{OnLoss, Operation},
 };
 
+/// Contributions to a shard's owner.
+const CONTRIBUTE: u16 = 0;
 /// A shard from its owner.
 const SHARD: u16 = 1;
 /// What went into it.
 const ACCOUNT: u16 = 2;
-/// Contributions to an owner: this plus which of its shards.
-const CONTRIBUTE: u16 = 3;
 /// Contributions to whoever takes an orphaned shard over: this plus the shard.
 pub(super) const AGAIN: u16 = 16;
-/// Shards of one owner, at most.
-const MOST_OF_ONE: usize = 8;
-const _: () = assert!(CONTRIBUTE as usize + MOST_OF_ONE <= AGAIN as usize);
 
 /// The machine.
 #[derive(Debug)]
 pub(crate) struct Transpose {
     pub(super) data: Bytes,
-    /// In the order of their elements, and so by owner.
     pub(super) shards: Vec<Shard>,
-    /// How many an owner has, where contributions are folded.
-    of_one: usize,
     /// Shards that this rank folds.
     pub(super) folding: BTreeMap<usize, Contributions>,
     /// Where ranks may be left out.
@@ -65,18 +55,12 @@ impl Transpose {
         let shard = |owner, elements| Shard { owner, elements, bytes: None, account: None };
         let folds = facts.operation.reduce_op().is_some();
         let agreed = matches!(facts.options.on_loss, OnLoss::Continue { .. });
-        let of_one = if folds { shards_of_one(facts) } else { 1 };
         let shards: Vec<_> = match facts.operation {
             Operation::Broadcast(root) => {
                 let root = facts.group.position(root).expect("roots are checked");
                 vec![shard(root, 0..facts.count)]
             }
-            _ if folds => {
-                let all =
-                    (0..facts.size()).flat_map(|owner| (0..of_one).map(move |at| (owner, at)));
-                all.map(|(owner, at)| shard(owner, part_of(facts.shard(owner), of_one, at)))
-                    .collect()
-            }
+            _ if folds => (0..facts.size()).map(|at| shard(at, facts.shard(at))).collect(),
             _ => {
                 let count = facts.count;
                 (0..facts.size()).map(|at| shard(at, at * count..(at + 1) * count)).collect()
@@ -85,22 +69,10 @@ impl Transpose {
         Self {
             data,
             shards,
-            of_one,
             folding: BTreeMap::new(),
             agreement: agreed.then(|| Agreement::new(facts)),
             accounts: folds && (facts.is_lossy() || agreed),
         }
-    }
-
-    /// The shards of an owner of some that are folded.
-    pub(super) fn owned(&self, owner: usize) -> Range<usize> {
-        owner * self.of_one..(owner + 1) * self.of_one
-    }
-
-    /// The shard of this rank to which a stage contributes; `None` if no such stage exists.
-    fn contributed(&self, cx: &Context<'_>, stage: u16) -> Option<usize> {
-        let at = usize::from(stage.checked_sub(CONTRIBUTE)?);
-        self.owned(cx.facts.me).nth(at)
     }
 
     /// Whether a shard and its account are here.
@@ -239,14 +211,10 @@ impl Machine for Transpose {
         let me = cx.facts.me;
         let folds = cx.facts.operation.reduce_op().is_some();
         if folds {
-            for at in 0..self.of_one {
-                for to in cx.facts.others() {
-                    let shard = self.owned(to).start + at;
-                    let elements = self.shards[shard].elements.clone();
-                    cx.contribute(to, CONTRIBUTE + at as u16, &self.data, elements);
-                }
+            for to in cx.facts.others() {
+                cx.contribute(to, CONTRIBUTE, &self.data, self.shards[to].elements.clone());
             }
-            self.owned(me).for_each(|shard| self.fold(cx, shard));
+            self.fold(cx, me);
         } else if let Some(own) = self.shards.iter().position(|shard| shard.owner == me) {
             self.shards[own].bytes = Some(self.data.clone());
             self.publish(cx, own);
@@ -260,21 +228,16 @@ impl Machine for Transpose {
     fn arrived(&mut self, cx: &mut Context<'_>, parcel: Incoming) {
         match (parcel.lane, parcel.stage) {
             (Lane::Repair, stage) if self.agreement.is_some() => {
-                let (size, shards) = (cx.facts.size(), self.shards.len());
-                match Word::decode(stage, &parcel.body, size, shards) {
+                let size = cx.facts.size();
+                match Word::decode(stage, &parcel.body, size) {
                     Some(word) => self.hear(cx, parcel.from, word),
                     None => cx.fail_nonsense(parcel.from, "a word of the agreement makes no sense"),
                 }
             }
             (Lane::Collective, SHARD | ACCOUNT) => self.take_shard(cx, parcel),
-            (Lane::Collective, stage) => {
-                let shard = match stage.checked_sub(AGAIN) {
-                    Some(shard) => Some(usize::from(shard)),
-                    None => self.contributed(cx, stage),
-                };
-                let Some(shard) = shard.filter(|shard| *shard < self.shards.len()) else {
-                    return cx.fail_nonsense(parcel.from, "it sent a step that does not exist");
-                };
+            (Lane::Collective, stage) if stage == CONTRIBUTE || stage >= AGAIN => {
+                let shard =
+                    if stage == CONTRIBUTE { cx.facts.me } else { (stage - AGAIN) as usize };
                 let Some(all) = self.folding.get_mut(&shard) else { return };
                 match all.take(parcel.from, parcel.part, parcel.body, parcel.missing) {
                     Ok(()) => self.decide(cx),
@@ -286,10 +249,10 @@ impl Machine for Transpose {
     }
 
     fn failed(&mut self, cx: &mut Context<'_>, from: usize, stage: u16, reason: &str) {
-        match (&self.agreement, self.contributed(cx, stage)) {
-            (None, _) => self.lost(cx, from, reason),
-            (Some(_), Some(shard)) => self.refuse(cx, from, shard, reason),
-            (Some(_), None) => self.leave_out_late(cx, [from].into()),
+        match &self.agreement {
+            None => self.lost(cx, from, reason),
+            Some(_) if stage == CONTRIBUTE => self.refuse(cx, from, cx.facts.me, reason),
+            Some(_) => self.leave_out_late(cx, [from].into()),
         }
     }
 
@@ -323,18 +286,4 @@ impl Machine for Transpose {
         let silent: Vec<_> = self.folding.values().flat_map(|all| all.waiting()).collect();
         if silent.is_empty() { self.blockers() } else { silent }
     }
-}
-
-/// How many shards an owner has: as many as hold a segment each. All ranks say the same.
-fn shards_of_one(facts: &Facts) -> usize {
-    let bytes = facts.count / facts.size() * facts.element.size();
-    // Stages number shards, too.
-    let most = MOST_OF_ONE.min(usize::from(u16::MAX - AGAIN) / facts.size());
-    (bytes / facts.options.segment.max(1)).clamp(1, most.max(1))
-}
-
-/// The elements of one of `parts` equal parts of a shard.
-fn part_of(shard: Range<usize>, parts: usize, at: usize) -> Range<usize> {
-    let part = super::shard(shard.len(), parts, at);
-    shard.start + part.start..shard.start + part.end
 }

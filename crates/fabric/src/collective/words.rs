@@ -69,16 +69,14 @@ impl Word {
         bytes
     }
 
-    /// From the bytes that came under a stage, in a group of this size with so many shards. `None`:
-    /// nonsense.
-    pub(crate) fn decode(stage: u16, bytes: &[u8], size: usize, shards: usize) -> Option<Self> {
+    /// From the bytes that came under a stage, in a group of this size. `None`: nonsense.
+    pub(crate) fn decode(stage: u16, bytes: &[u8], size: usize) -> Option<Self> {
         let mut rest = bytes;
         let without = take_set(&mut rest, size)?;
-        let shard = |rest: &mut &[u8]| {
-            take(rest).and_then(|shard| usize::try_from(shard).ok()).filter(|shard| *shard < shards)
-        };
+        let shard =
+            |rest: &mut &[u8]| take(rest).map(|shard| shard as usize).filter(|shard| *shard < size);
         let word = match stage {
-            1 => Self::State { without, holds: take_set(&mut rest, shards)? },
+            1 => Self::State { without, holds: take_set(&mut rest, size)? },
             2 => Self::Have { without },
             3 => Self::Commit { without },
             4 => Self::Ask { without, shard: shard(&mut rest)? },
@@ -207,28 +205,25 @@ mod tests {
     fn words_survive_the_wire() {
         let without = BTreeSet::from([1, 3]);
         let words = [
-            Word::State { without: without.clone(), holds: BTreeSet::from([0, 7]) },
+            Word::State { without: without.clone(), holds: BTreeSet::from([0]) },
             Word::Have { without: BTreeSet::new() },
             Word::Commit { without: without.clone() },
-            Word::Ask { without: without.clone(), shard: 6 },
+            Word::Ask { without: without.clone(), shard: 3 },
             Word::Redo { without: without.clone(), shard: 1 },
             Word::Settle { without, shard: 1, account: vec![1, 2], value: vec![3] },
         ];
         for word in words {
             let bytes = word.encode();
-            assert_eq!(Word::decode(word.stage(), &bytes, 4, 8), Some(word.clone()));
+            assert_eq!(Word::decode(word.stage(), &bytes, 4), Some(word.clone()));
             assert_eq!(
-                Word::decode(word.stage(), &bytes[..bytes.len().min(9)], 4, 8)
+                Word::decode(word.stage(), &bytes[..bytes.len().min(9)], 4)
                     .filter(|_| bytes.len() > 9),
                 None
             );
-            assert_eq!(Word::decode(9, &bytes, 4, 8), None);
+            assert_eq!(Word::decode(9, &bytes, 4), None);
         }
         let far = Word::Ask { without: BTreeSet::from([4]), shard: 0 };
-        assert_eq!(Word::decode(4, &far.encode(), 4, 8), None, "there is no position 4 of 4");
-        let far = Word::Ask { without: BTreeSet::new(), shard: 7 };
-        assert_eq!(Word::decode(4, &far.encode(), 4, 8), Some(far.clone()));
-        assert_eq!(Word::decode(4, &far.encode(), 4, 7), None, "there is no shard 7 of 7");
+        assert_eq!(Word::decode(4, &far.encode(), 4), None, "there is no position 4 of 4");
     }
 
     #[test]
