@@ -116,6 +116,25 @@ pub(crate) fn is_interrupt(error: &anyhow::Error) -> bool {
     error.downcast_ref::<Interrupted>().is_some()
 }
 
+/// A signal that ended a measurement which has something to show: shown first, and then still an error.
+/// Other errors, and a signal before anything was measured, are passed on at once.
+pub(crate) fn shown_when_stopped(
+    ended: anyhow::Result<()>,
+    something: bool,
+) -> anyhow::Result<Option<anyhow::Error>> {
+    match ended {
+        Ok(()) => Ok(None),
+        Err(error) if something && is_interrupt(&error) => {
+            let what = error.downcast_ref::<Interrupted>().map(Interrupted::to_string);
+            let so_far = "what was measured until then is shown".to_owned();
+            let noted =
+                Err::<(), _>(error).explain_progress(what.unwrap_or_default(), Some(so_far), "");
+            Ok(noted.err())
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// What to do about an error, where somebody said.
 pub(crate) fn remedy_of(error: &anyhow::Error) -> Option<&str> {
     error.downcast_ref::<Note>()?.remedy.as_deref()

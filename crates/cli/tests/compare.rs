@@ -85,22 +85,19 @@ fn schemes_are_compared_on_equal_terms() {
     assert!(fs::read_to_string(&html).unwrap().contains("</html>"));
 }
 
-#[test]
-fn an_interrupt_takes_everything_down() {
-    let Some(place) = Place::new() else { return };
-    let words = ["bench", "compare", "incast", "--schemes", "cubic", "--rate", "100Mbps"];
-    let mut child = place.laxity(&words).spawn().unwrap();
+/// Interrupts a comparison some time after its workers, so many, have come up; nothing may be left behind.
+fn interrupted(place: &Place, words: &[&str], workers: usize, after: Duration) -> Output {
+    let mut child = place.laxity(words).spawn().unwrap();
     let lab = format!("LAXITY_LAB=compare-{}-", child.id());
     let until = Instant::now() + PATIENCE;
-    while inside(&lab).len() < 9 {
+    while inside(&lab).len() < workers {
         if child.try_wait().unwrap().is_some() {
             panic!("over already: {}", text(&child.wait_with_output().unwrap().stderr));
         }
         assert!(Instant::now() < until, "no workers came up");
         thread::sleep(Duration::from_millis(20));
     }
-    // In the middle of a run, as likely as not.
-    thread::sleep(Duration::from_millis(300));
+    thread::sleep(after);
     let status =
         std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(status.unwrap().success());
@@ -110,6 +107,29 @@ fn an_interrupt_takes_everything_down() {
         assert!(Instant::now() < until, "left behind: {:?}", inside(&lab));
         thread::sleep(Duration::from_millis(20));
     }
+    output
+}
+
+#[test]
+fn an_interrupt_takes_everything_down() {
+    let Some(place) = Place::new() else { return };
+    let words = ["bench", "compare", "incast", "--schemes", "cubic", "--rate", "100Mbps"];
+    // In the middle of a run, as likely as not.
+    interrupted(&place, &words, 9, Duration::from_millis(300));
+}
+
+#[test]
+fn an_interrupt_shows_what_was_measured() {
+    let Some(place) = Place::new() else { return };
+    let words = ["bench", "compare", "loss", "--quick", "--schemes", "cubic", "--runs", "10000"];
+    let words = [&words[..], &["--accept-invalid", "--json"]].concat();
+    // A run of it takes some hundredths of a second.
+    let output = interrupted(&place, &words, 2, Duration::from_secs(5));
+    let report = json(&output);
+    assert_eq!(report["meta"]["stopped_early"], true, "{}", report["meta"]);
+    let runs = report["rows"][0]["runs"].as_u64().unwrap();
+    assert!((1..10_000).contains(&runs), "{runs}");
+    assert!(text(&output.stderr).contains("until then is shown"), "{}", text(&output.stderr));
 }
 
 /// Processes that were started inside a lab.

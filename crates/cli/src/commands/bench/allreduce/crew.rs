@@ -130,6 +130,11 @@ impl Crew {
         Ok((Sample::of(start_ns, &all), verdict))
     }
 
+    /// How late the lab was at most, in runs that do not count.
+    pub(super) fn late(&self) -> Option<Span> {
+        self.late
+    }
+
     /// What each rank says next.
     fn hear(&mut self, patience: Duration) -> Result<Vec<Event>> {
         let until = Instant::now() + patience;

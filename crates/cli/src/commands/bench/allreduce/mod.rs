@@ -12,13 +12,14 @@ mod results;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use indicatif::ProgressBar;
 
 pub(crate) use args::AllReduceArgs;
-use crew::Crew;
+use crew::{Crew, Sample};
 use results::Measured;
 
 use super::compare::schedule::{Schedule, Verdict};
-use crate::{progress, sys::signal};
+use crate::{failure::shown_when_stopped, progress, sys::signal};
 
 /// A run that is slower than this many times the ideal is stuck.
 const STUCK: f64 = 60.0;
@@ -40,18 +41,12 @@ pub(super) fn run(args: &AllReduceArgs) -> Result<()> {
     }
     let mut schedule = Schedule::new(args.schemes.len(), args.runs, args.accept_invalid);
     let mut samples = vec![Vec::new(); args.schemes.len()];
-    while let Some(who) = schedule.next() {
-        let name = args.schemes[who].name();
-        bar.set_message(name);
-        let (sample, verdict) = crew.reduce(who).with_context(|| format!("a run of {name}"))?;
-        schedule.note(who, verdict);
-        if verdict == Verdict::Valid || args.accept_invalid {
-            samples[who].push(sample);
-        }
-        bar.set_position(schedule.done() as u64);
-    }
+    let ended = take_turns(&args, &mut crew, &bar, &mut schedule, &mut samples);
     bar.finish_and_clear();
-    if let Some(late) = crew.down()? {
+    let stopped = shown_when_stopped(ended, samples.iter().any(|runs| !runs.is_empty()))?;
+    // Ranks that a signal has ended say no goodbye.
+    let late = if stopped.is_some() { crew.late() } else { crew.down()? };
+    if let Some(late) = late {
         eprintln!(
             "note: during some runs the lab was late, by up to {late} (p99 of a run); a machine with \
              less to do would help"
@@ -68,5 +63,26 @@ pub(super) fn run(args: &AllReduceArgs) -> Result<()> {
             count: schedule.count(who),
         })
         .collect();
-    results::show(&args, &measured, started)
+    results::show(&args, &measured, started)?;
+    stopped.map_or(Ok(()), Err)
+}
+
+fn take_turns(
+    args: &AllReduceArgs,
+    crew: &mut Crew,
+    bar: &ProgressBar,
+    schedule: &mut Schedule,
+    samples: &mut [Vec<Sample>],
+) -> Result<()> {
+    while let Some(who) = schedule.next() {
+        let name = args.schemes[who].name();
+        bar.set_message(name);
+        let (sample, verdict) = crew.reduce(who).with_context(|| format!("a run of {name}"))?;
+        schedule.note(who, verdict);
+        if verdict == Verdict::Valid || args.accept_invalid {
+            samples[who].push(sample);
+        }
+        bar.set_position(schedule.done() as u64);
+    }
+    Ok(())
 }

@@ -52,16 +52,35 @@ fn pairings(args: &CompareArgs) -> Vec<Pairing> {
     tcp.flat_map(|tcp| [false, true].map(|beside| Pairing { tcp: *tcp, beside })).collect()
 }
 
-/// Runs all pairings in turn; returns one row per TCP.
+/// Runs all pairings in turn. One row per TCP goes into `rows` in any case.
 pub(super) fn measure(
     args: &CompareArgs,
     stage: &mut Stage,
     setting: &Setting,
     bar: &ProgressBar,
-) -> Result<Vec<Row>> {
+    rows: &mut Vec<Row>,
+) -> Result<()> {
     let pairings = pairings(args);
     let mut schedule = Schedule::new(pairings.len(), fairness_runs(args), args.accept_invalid);
     let mut shares = vec![Shares::default(); pairings.len()];
+    let ended = take_turns(args, stage, setting, bar, &pairings, &mut schedule, &mut shares);
+    // Alone and beside stand next to each other.
+    rows.extend((0..pairings.len()).step_by(2).map(|at| {
+        let count = sum(schedule.count(at), schedule.count(at + 1));
+        row(setting, args, pairings[at].tcp, (&shares[at], &shares[at + 1]), count)
+    }));
+    ended
+}
+
+fn take_turns(
+    args: &CompareArgs,
+    stage: &mut Stage,
+    setting: &Setting,
+    bar: &ProgressBar,
+    pairings: &[Pairing],
+    schedule: &mut Schedule,
+    shares: &mut [Shares],
+) -> Result<()> {
     let slower = if args.quick { 4 } else { 1 };
     let terms = Terms {
         load: Load::Stream,
@@ -94,14 +113,7 @@ pub(super) fn measure(
         }
         bar.set_position(begun + schedule.done() as u64);
     }
-    // Alone and beside stand next to each other.
-    Ok((0..pairings.len())
-        .step_by(2)
-        .map(|at| {
-            let count = sum(schedule.count(at), schedule.count(at + 1));
-            row(setting, args, pairings[at].tcp, (&shares[at], &shares[at + 1]), count)
-        })
-        .collect())
+    Ok(())
 }
 
 fn flows(args: &CompareArgs, pairing: Pairing, layout: Layout) -> Result<Vec<Flow>> {

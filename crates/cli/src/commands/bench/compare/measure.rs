@@ -90,16 +90,38 @@ pub(super) fn transport(
     Ok(Transport::Tcp { control: control.to_owned() })
 }
 
-/// Runs a workload to its end.
+/// Runs a workload to its end. What was measured goes into `all` in any case.
 pub(super) fn measure(
     args: &CompareArgs,
     stage: &mut Stage,
     setting: &Setting,
     workload: &Workload,
     bar: &ProgressBar,
-) -> Result<Vec<Measured>> {
+    all: &mut Vec<Measured>,
+) -> Result<()> {
     let mut schedule = Schedule::new(workload.contenders.len(), workload.runs, args.accept_invalid);
     let mut samples = vec![Vec::new(); workload.contenders.len()];
+    let ended = take_turns(args, stage, setting, workload, bar, &mut schedule, &mut samples);
+    let measured = workload.contenders.iter().zip(samples).enumerate();
+    all.extend(measured.map(|(who, (contender, samples))| Measured {
+        setting: setting.clone(),
+        bytes: workload.bytes,
+        contender: *contender,
+        samples,
+        count: schedule.count(who),
+    }));
+    ended
+}
+
+fn take_turns(
+    args: &CompareArgs,
+    stage: &mut Stage,
+    setting: &Setting,
+    workload: &Workload,
+    bar: &ProgressBar,
+    schedule: &mut Schedule,
+    samples: &mut [Vec<Sample>],
+) -> Result<()> {
     let terms = terms(setting, workload.bytes);
     let begun = bar.position();
     while let Some(who) = schedule.next() {
@@ -131,16 +153,7 @@ pub(super) fn measure(
         }
         bar.set_position(begun + schedule.done() as u64);
     }
-    let measured = workload.contenders.iter().zip(samples).enumerate();
-    Ok(measured
-        .map(|(who, (contender, samples))| Measured {
-            setting: setting.clone(),
-            bytes: workload.bytes,
-            contender: *contender,
-            samples,
-            count: schedule.count(who),
-        })
-        .collect())
+    Ok(())
 }
 
 fn terms(setting: &Setting, bytes: Bytes) -> Terms {

@@ -22,7 +22,7 @@ use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use laxity_interface::{Fraction, Rate, Span};
 use laxity_lab::dctcp::Dctcp;
-use laxity_report::{Report, html::Section};
+use laxity_report::{Report, Value, html::Section};
 
 pub(crate) use args::CompareArgs;
 use args::{Case, Scheme};
@@ -31,6 +31,7 @@ use plan::{Setting, Workload};
 use stage::Stage;
 
 use crate::{
+    failure::shown_when_stopped,
     output::{self, To},
     sys::signal,
 };
@@ -50,26 +51,44 @@ fn run_after(args: &CompareArgs, first: Vec<Section>) -> Result<()> {
     let bar = progress(&args, &plan);
     let mut measured = Vec::new();
     let mut report = output::report(started);
+    let ended = measure_all(&args, &plan, &bar, &mut report, &mut measured);
+    bar.finish_and_clear();
+    drop(dctcp);
+    let measured_any =
+        report.rows.iter().any(|row| row.get("runs").and_then(Value::as_f64) > Some(0.0));
+    let stopped = shown_when_stopped(ended, measured_any)?;
+    describe(&mut report, &args, started);
+    report.meta = report.meta.with("stopped_early", stopped.is_some());
+    show(&args, &report, &measured, first)?;
+    stopped.map_or(Ok(()), Err)
+}
+
+/// Measures everything. What there is when something fails is in `report` and `measured`.
+fn measure_all(
+    args: &CompareArgs,
+    plan: &[(Setting, Vec<Workload>)],
+    bar: &ProgressBar,
+    report: &mut Report,
+    measured: &mut Vec<Measured>,
+) -> Result<()> {
     for (number, (setting, workloads)) in plan.iter().enumerate() {
         bar.set_message(format!("bringing up the lab for {}", setting.words()));
         signal::check()?;
         let mut stage = Stage::up(setting, number, args.tcp_ecn)?;
         for workload in workloads {
-            let all = measure::measure(&args, &mut stage, setting, workload, &bar)?;
-            report.rows.extend(all.iter().map(Measured::row));
-            measured.extend(all);
+            let before = measured.len();
+            let ended = measure::measure(args, &mut stage, setting, workload, bar, measured);
+            report.rows.extend(measured[before..].iter().map(Measured::row));
+            ended?;
         }
         if setting.case == Case::Fairness {
-            report.rows.extend(fairness::measure(&args, &mut stage, setting, &bar)?);
+            fairness::measure(args, &mut stage, setting, bar, &mut report.rows)?;
         }
         if let Some(trouble) = stage.down()? {
             bar.suspend(|| eprintln!("note: {}: {trouble}", setting.words()));
         }
     }
-    bar.finish_and_clear();
-    drop(dctcp);
-    describe(&mut report, &args, started);
-    show(&args, &report, &measured, first)
+    Ok(())
 }
 
 /// The part of it that `laxity demo` shows: loss and incast, short, with a page and pictures in `out`.
