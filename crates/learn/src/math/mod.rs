@@ -11,7 +11,7 @@ mod product;
 mod softmax;
 
 pub(crate) use conv::{Conv, Volume};
-pub(crate) use function::{digamma, exp, normal, sigmoid, tanh};
+pub(crate) use function::{exp, exp_digamma, normal, sigmoid, tanh};
 pub(crate) use norm::{GroupNorm, Normed};
 pub(crate) use product::{Matrix, add_product, transpose};
 pub(crate) use softmax::cross_entropy;

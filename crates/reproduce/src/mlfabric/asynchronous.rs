@@ -10,7 +10,7 @@ use laxity_report::{
 use super::live::{
     many::each,
     setting::{Compute, Contention, Setting},
-    systems::{Way, train, tuned},
+    systems::{Way, together, train, trials, tuned},
     task::Task,
 };
 use crate::{error::ReproduceError, experiment::Experiment, findings::Findings, options::Options};
@@ -26,6 +26,8 @@ const PAPER: [[f64; 3]; 3] = [[1.74, 1.23, 1.42], [2.96, 2.00, 2.32], [1.90, 1.3
 pub(super) struct Size {
     pub(super) workers: u32,
     pub(super) seeds: u64,
+    /// Seeds that rates are found with.
+    pub(super) trials: u64,
     /// Trainings are given up after this.
     pub(super) limit: Span,
 }
@@ -36,10 +38,10 @@ pub(super) struct Cell {
     pub(super) compute: Compute,
     pub(super) contention: Contention,
     pub(super) way: Way,
-    rate: f64,
+    pub(super) rate: f64,
     /// Of each seed; the limit where the target was not reached.
     pub(super) seconds: Vec<f64>,
-    missed: usize,
+    pub(super) missed: usize,
     updates: f64,
     delay: f64,
     dropped: f64,
@@ -66,6 +68,7 @@ impl Experiment for Asynchronous {
         let size = Size {
             workers: 30,
             seeds: options.pick(2, 8),
+            trials: 1,
             limit: Span::from_secs(options.pick(300, 900)),
         };
         let task = Task::pictures(16, 16, 1.3);
@@ -117,7 +120,7 @@ pub(super) fn measure(
     })
 }
 
-/// Finds the rate with one seed, then trains with others.
+/// Finds the rate with some seeds, then trains with others.
 pub(super) fn one(
     seed: u64,
     task: &Task,
@@ -131,7 +134,11 @@ pub(super) fn one(
         train(task, &system, size.workers, setting, Span::from_secs_f64(limit))
     };
     let most = size.limit.as_secs_f64();
-    let (rate, _) = tuned(0.06, most, |rate, limit| Ok(run(rate, seed * 1000, limit)?.seconds()))?;
+    let (rate, _) = tuned(0.06, most * size.trials as f64, |rate, limit| {
+        together(trials(seed, size.trials), limit, |seed, limit| {
+            Ok(run(rate, seed, limit.min(most))?.seconds())
+        })
+    })?;
     let mut cell = Cell {
         compute,
         contention,

@@ -11,7 +11,7 @@ use super::{
         systems::Way,
         task::Task,
     },
-    synchronous::{chart, measure, ratios, row},
+    synchronous::{TRIALS, chart, measure, ratios, row},
 };
 use crate::{error::ReproduceError, experiment::Experiment, findings::Findings, options::Options};
 
@@ -25,16 +25,23 @@ const SETTINGS: [(Compute, Contention); 3] = [
     (Compute::Cs3, Contention::Ns3),
 ];
 
+/// A model without topics needs 5.0 nats a word, and 5.9 at full size; the target is 5 % less, which a single worker reaches
+/// at many rates.
+fn task(options: &Options) -> Task {
+    Task::topics(3000, options.pick(200, 600), options.pick(4.75, 5.65))
+}
+
 impl Experiment for Lda {
     fn name(&self) -> &'static str {
         "mlfabric-lda"
     }
 
     fn run(&self, options: &Options) -> Result<Findings, ReproduceError> {
-        let task =
-            Task::topics(options.pick(400, 1500), options.pick(200, 600), options.pick(4.6, 5.2));
-        let (workers, seeds) = (options.pick(12, 30), options.pick(2, 5));
-        let size = Size { workers, seeds, limit: Span::from_secs(600) };
+        let task = task(options);
+        let workers = options.pick(12, 30);
+        let synchronous = options.pick(3, 5);
+        let limit = Span::from_secs(options.pick(100, 600));
+        let size = Size { workers, seeds: 5, trials: TRIALS, limit };
         let mut findings = Findings::new();
         let cases: Vec<_> = SETTINGS
             .into_iter()
@@ -58,10 +65,14 @@ impl Experiment for Lda {
                     .with("ours_s", fabric.mean())
                     .with("speedup_over_plain", plain.mean() / fabric.mean())
                     .with("least_speedup_over_plain", stats::min(&each))
-                    .with("most_speedup_over_plain", stats::max(&each)),
+                    .with("most_speedup_over_plain", stats::max(&each))
+                    .with("plain_rate", plain.rate)
+                    .with("ours_rate", fabric.rate)
+                    .with("plain_missed", plain.missed as u64)
+                    .with("ours_missed", fabric.missed as u64),
             );
         }
-        let found = measure(options, &task, workers, options.pick(1, 3), &SETTINGS)?;
+        let found = measure(options, &task, workers, synchronous, &SETTINGS)?;
         for ((compute, contention), seconds) in SETTINGS.iter().zip(&found) {
             findings
                 .row(row(compute.name(), contention.name(), seconds).with("mode", "synchronous"));
@@ -83,14 +94,41 @@ impl Experiment for Lda {
         }
         findings.chose(format!(
             "10 topics by online variational inference, {} documents that are made from a seed; one setting of each row and \
-             column of mlfabric-async; {workers} workers; a model of 80 ms over a whole link and 100 ms of computing; target: \
-             {} nats for each held-out word",
+             column of mlfabric-async; {workers} workers; a model of 80 ms over a whole link and 100 ms of computing; one document \
+             for an update; target: {} nats for each held-out word, 5 % less than without topics. It was chosen from trainings of \
+             a single worker; larger batches reach it in four rounds, which compares nothing",
             task.model.examples(),
             task.target
         ));
-        findings.chose("ways, rates and seeds as in mlfabric-async and mlfabric-sync");
+        findings.chose(format!(
+            "ways and rates as in mlfabric-async and mlfabric-sync, but rates of both are found with {TRIALS} seeds; {} others \
+             are measured with, asynchronously, and {synchronous} synchronously. A training that misses the target counts \
+             as {} s",
+            size.seeds,
+            limit.as_secs_f64()
+        ));
         findings.differs("the paper trains on the NY Times set, which our copies of data lack");
         findings.chart("synchronous", chart("Topics, synchronous", &SETTINGS, &found));
         Ok(findings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With a target that nobody reaches, every training lasts until its limit and all are equally fast.
+    #[test]
+    fn a_single_worker_reaches_the_target() {
+        for options in [Options::quick(), Options::full()] {
+            let task = task(&options);
+            let mut parameters = task.model.start(1);
+            for update in 0..600 {
+                let (_, gradient) = task.model.gradient(&parameters, &task.examples(1, update, 1));
+                parameters.iter_mut().zip(&gradient).for_each(|(at, slope)| *at -= 0.015 * slope);
+            }
+            let loss = task.model.evaluate(&parameters).loss;
+            assert!(loss < task.target, "{loss}, the target is {}", task.target);
+        }
     }
 }

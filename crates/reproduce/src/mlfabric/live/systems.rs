@@ -96,6 +96,26 @@ pub(in crate::mlfabric) fn train(
     Ok(world.story)
 }
 
+/// Seeds that rates are found with: none of them is measured with.
+pub(in crate::mlfabric) fn trials(seed: u64, count: u64) -> impl Iterator<Item = u64> {
+    (0..count).map(move |at| seed * 1000 + 100 * at)
+}
+
+/// The seconds of several trainings, added up: none if they do not all reach the target within `limit` together.
+/// `seconds` is told which seed it is, and after how long to give up.
+pub(in crate::mlfabric) fn together(
+    seeds: impl Iterator<Item = u64>,
+    limit: f64,
+    mut seconds: impl FnMut(u64, f64) -> Result<Option<f64>, ReproduceError>,
+) -> Result<Option<f64>, ReproduceError> {
+    let mut sum = 0.0;
+    for seed in seeds {
+        let Some(found) = seconds(seed, limit - sum)? else { return Ok(None) };
+        sum += found;
+    }
+    Ok(Some(sum))
+}
+
 /// The rate with which `seconds` are fewest: by factors of two from `start` as far as it gets better, then by
 /// the root of two. `seconds` is told after how long to give up. Everybody's rate is found in this way.
 pub(in crate::mlfabric) fn tuned(
@@ -136,6 +156,16 @@ pub(in crate::mlfabric) fn tuned(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_counts_if_all_seeds_reach_the_target_in_time() {
+        let seconds = |seed: u64, limit: f64| Ok(Some(seed as f64).filter(|found| *found <= limit));
+        let of = |limit: f64| together([3, 4, 5].into_iter(), limit, seconds).unwrap();
+        assert_eq!(of(12.0), Some(12.0));
+        assert_eq!(of(11.9), None);
+        let seeds: Vec<_> = trials(7, 3).collect();
+        assert_eq!(seeds, [7000, 7100, 7200]);
+    }
 
     #[test]
     fn the_best_rate_is_found_from_either_side() {

@@ -37,12 +37,12 @@ impl Task {
         }
     }
 
-    /// Topics of documents.
+    /// Topics of documents, one document for an update: of more, a handful of updates would be enough.
     pub(in crate::mlfabric) fn topics(documents: usize, words: usize, target: f64) -> Self {
         let data = made::documents(1, documents, words, 10);
         Self {
             model: Box::new(Topics::new(Arc::new(data), 10)),
-            batch: 16,
+            batch: 1,
             target,
             transfer: Span::from_ms(80),
             compute: Span::from_ms(100),
