@@ -128,8 +128,8 @@ mod tests {
         ) {
             let (mut queue, mut model) = (Queue::default(), BinaryHeap::<Reverse<Event>>::new());
             for (step, ahead, scale, class, target) in steps {
-                let next = model.peek().map_or(0, |least| least.0.time);
-                let time = next.saturating_sub(back) + (ahead << scale);
+                let soonest = model.peek().map_or(0, |least| least.0.time);
+                let time = soonest.saturating_sub(back) + (ahead << scale);
                 let class = [Class::Free, Class::Arrive, Class::Timer][usize::from(class)];
                 let event = Event::new(time, class, queue.sequence, target);
                 match step {
