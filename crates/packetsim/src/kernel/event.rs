@@ -40,7 +40,7 @@ const SEQUENCE_BITS: u32 = 36;
 pub(crate) const MOST_TARGETS: usize = 1 << TARGET_BITS;
 
 /// One event in 16 bytes: the time, then class, sequence and target in one word. The sequence is
-/// unique, so two events are never equal and their order never depends on the heap.
+/// unique, so two events are never equal and their order never depends on the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Event {
     pub(crate) time: u64,

@@ -3,7 +3,9 @@
 mod event;
 mod heap;
 mod pool;
+mod queue;
+mod wheel;
 
-pub(crate) use event::{Class, MOST_TARGETS};
-pub(crate) use heap::Heap;
+pub(crate) use event::{Class, Event, MOST_TARGETS};
 pub(crate) use pool::{Handle, List, NONE, Pool};
+pub(crate) use queue::Queue;

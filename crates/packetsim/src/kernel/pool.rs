@@ -107,6 +107,14 @@ impl Pool {
         &self.labels[handle as usize]
     }
 
+    /// Looks at a packet and the one behind it, so that both are in the cache; what it answers is of
+    /// no use but to make sure that it does.
+    #[inline]
+    pub(crate) fn touch(&self, handle: Handle) -> u64 {
+        let Some(label) = self.labels.get(handle as usize) else { return 0 };
+        self.labels.get(label.next as usize).map_or(0, |next| next.arrives)
+    }
+
     /// A packet, for observers and for queues by rank.
     #[inline]
     pub(crate) fn get(&self, handle: Handle) -> &Packet {

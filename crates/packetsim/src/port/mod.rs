@@ -84,6 +84,13 @@ impl Port {
         self.packets
     }
 
+    /// The packet that has waited longest in the first queue that is not empty; `NONE` in queues by
+    /// rank.
+    #[inline]
+    pub(crate) fn head(&self) -> Handle {
+        self.queues[self.filled.trailing_zeros() as usize % QUEUES].list.head
+    }
+
     /// Bytes that wait in one queue.
     pub(crate) fn queue_bytes(&self, queue: usize) -> u64 {
         match &self.ranked {

@@ -81,7 +81,7 @@ impl Host {
             // A timer that moves later keeps its event, which finds out.
             if due < self.armed[at] {
                 self.armed[at] = due;
-                net.heap.push(due, Class::Timer, self.first_timer + at as u32);
+                net.queue.push(due, Class::Timer, self.first_timer + at as u32);
             }
         }
     }
@@ -128,7 +128,7 @@ impl Host {
             Some(due) if due <= net.now => true,
             Some(due) => {
                 self.armed[stack] = due;
-                net.heap.push(due, Class::Timer, self.first_timer + stack as u32);
+                net.queue.push(due, Class::Timer, self.first_timer + stack as u32);
                 false
             }
         }

@@ -17,7 +17,7 @@ use self::{
 use crate::{
     fault::{Rules, Trouble},
     flow::{Done, Driver, HostId},
-    kernel::{Class, Heap, MOST_TARGETS, Pool},
+    kernel::{Class, MOST_TARGETS, Pool, Queue},
     port::{self, Port},
     random::stream,
     series::{Series, SeriesSetup},
@@ -71,9 +71,9 @@ impl Simulation {
         }
         within("links", topology.links().len())?;
         let (rules, changes) = faults(setup)?;
-        let mut heap = Heap::default();
+        let mut queue = Queue::default();
         for (at, (time, _)) in changes.iter().enumerate() {
-            heap.push(time.as_ps(), Class::Fault, at as u32);
+            queue.push(time.as_ps(), Class::Fault, at as u32);
         }
         let routes = Routes::new(&topology);
         let lines = (0..topology.links().len() as u32).map(LinkId).map(|id| {
@@ -117,7 +117,7 @@ impl Simulation {
         };
         let net = Network {
             now: 0,
-            heap,
+            queue,
             pool: Pool::default(),
             lines,
             topology,
@@ -153,7 +153,7 @@ impl Simulation {
         assert!(!setup.interval.is_zero(), "samples need time between them");
         let first = self.net.time();
         if self.series.is_none() {
-            self.net.heap.push(first.as_ps(), Class::Sample, 0);
+            self.net.queue.push(first.as_ps(), Class::Sample, 0);
         }
         let series = Series::new(&setup, first);
         self.series = Some((setup, series));

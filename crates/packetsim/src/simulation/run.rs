@@ -46,7 +46,7 @@ impl<'a> Run<'a> {
             }
             // Flows end rarely: the driver is asked again only when one has, or its time has come.
             loop {
-                let Some(event) = self.sim.net.heap.peek() else { return Stopped::Idle };
+                let Some(event) = self.sim.net.next_event() else { return Stopped::Idle };
                 if event.time > until {
                     self.sim.net.now = self.sim.net.now.max(until);
                     return Stopped::Until;
@@ -62,7 +62,7 @@ impl<'a> Run<'a> {
                     Class::Arrive => self.arrive(target),
                     Class::Free => self.free(target),
                     class => {
-                        self.sim.net.heap.pop();
+                        self.sim.net.queue.pop();
                         if self.rare(class, target) {
                             break;
                         }
@@ -170,8 +170,8 @@ impl<'a> Run<'a> {
             own.samples.push(Sample { queues, packets: line.port.packets(), sent: line.sent });
         }
         // Samples alone keep nothing alive.
-        if sim.net.heap.peek().is_some() {
-            sim.net.heap.push(sim.net.now + setup.interval.as_ps(), Class::Sample, 0);
+        if !sim.net.queue.is_empty() {
+            sim.net.queue.push(sim.net.now + setup.interval.as_ps(), Class::Sample, 0);
         }
     }
 
@@ -199,7 +199,7 @@ impl<'a> Run<'a> {
             assert!(due > sim.net.now, "the driver's time has come and it starts nothing");
             if due < sim.driver_armed {
                 sim.driver_armed = due;
-                sim.net.heap.push(due, Class::Driver, 0);
+                sim.net.queue.push(due, Class::Driver, 0);
             }
         }
     }
