@@ -3,8 +3,10 @@
 mod common;
 
 use std::{
+    fs,
     io::ErrorKind,
     net::UdpSocket,
+    os::unix::fs::MetadataExt,
     time::{Duration, Instant},
 };
 
@@ -114,6 +116,37 @@ fn packets_take_the_stated_time_and_are_counted() {
     // Questions before the echo listened are refused, which is a packet, too.
     assert!(delivered <= asked, "{port}");
     assert_eq!((&port["queue"], &port["full_packets"]), (&0.into(), &0.into()), "{port}");
+}
+
+/// The kernel's threads that take in what arrives at hosts of labs.
+fn receivers() -> usize {
+    let names = fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| fs::read_to_string(entry.ok()?.path().join("comm")).ok());
+    names.filter(|name| name.starts_with("napi/eth0-")).count()
+}
+
+#[test]
+fn threads_take_in_what_arrives_where_a_file_says_so() {
+    let Some(place) = Place::new() else { return };
+    let file = place.file(
+        "threads.toml",
+        "receive = 'threads'\nlink = { delay = '5ms' }\nhosts = [{ name = 'h', count = 2 }]",
+    );
+    let before = receivers();
+    place.run_well(&["lab", "up", &file]);
+    let sees_them = fs::read_to_string("/proc/2/comm").is_ok_and(|name| name == "kthreadd\n");
+    let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    if sees_them && is_root {
+        assert_eq!(receivers(), before + 2);
+    } else {
+        eprintln!("without root, or without sight of the kernel's threads: interrupts stay");
+    }
+    let (_, answers) = converse(&place, 1.0);
+    let least = answers.iter().map(|(_, took)| *took).fold(f64::MAX, f64::min);
+    assert!(least > 0.020 && least < 0.100, "{least}");
+    place.run_well(&["lab", "down"]);
+    eventually("the threads are gone", || receivers() == before);
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn up(start: Start) -> Result<Daemon, String> {
         .map_err(|error| format!("cannot watch for signals: {error}"))?;
     let mtus: Vec<_> = network.hosts.iter().map(|host| host.mtu).collect();
     let offload = if network.offload { Offload::Switch } else { Offload::Hosts };
-    let site = Site::build(&mtus, offload).map_err(|error| error.to_string())?;
+    let site = Site::build(&mtus, offload, network.receive).map_err(|error| error.to_string())?;
     let files = |error: io::Error| {
         format!(
             "cannot write to `{}`: {error}; check that there is space",

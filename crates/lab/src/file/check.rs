@@ -29,6 +29,7 @@ pub(super) fn check(raw: &RawLab) -> Result<Network, FileError> {
     let mut network = Network {
         seed: raw.seed.unwrap_or(1),
         offload: raw.offload.unwrap_or(true),
+        receive: raw.receive.unwrap_or_default(),
         switches,
         hosts,
         trunks,

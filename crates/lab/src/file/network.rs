@@ -9,7 +9,7 @@ use laxity_switch::{
 };
 
 use super::raw::{Direction, Transport};
-use crate::host::site;
+use crate::host::{Receive, site};
 
 /// Everything that a lab file says.
 #[derive(Clone, PartialEq, Debug)]
@@ -17,6 +17,8 @@ pub(crate) struct Network {
     pub(crate) seed: u64,
     /// Whether the switch cuts and joins for hosts, as cards do.
     pub(crate) offload: bool,
+    /// How hosts take in what arrives.
+    pub(crate) receive: Receive,
     pub(crate) switches: Vec<String>,
     pub(crate) hosts: Vec<Host>,
     pub(crate) trunks: Vec<Trunk>,

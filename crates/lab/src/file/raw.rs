@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::text::{Amount, List};
+use crate::host::Receive;
 
 /// A private network: hosts, what lies between them, what happens on it.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +21,9 @@ pub(crate) struct RawLab {
     /// switch cuts into packets and joins; true if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) offload: Option<bool>,
+    /// How hosts take in what arrives; with interrupts if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) receive: Option<Receive>,
     /// What every link is like that does not say otherwise.
     pub(crate) link: RawLink,
     /// What the way from every host to its switch is like beyond the link's delay.

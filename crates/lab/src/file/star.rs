@@ -9,6 +9,7 @@ use super::{
     raw::{QueueKind, RawBackground, RawBurst, RawHosts, RawLab, RawLink, RawQueues, RawWay},
     text::{Amount, List},
 };
+use crate::host::Receive;
 
 /// Hosts `h1`, `h2`, … around one switch. See [`LabFile::star`].
 #[derive(Clone, Debug)]
@@ -101,6 +102,13 @@ impl Star {
     #[must_use]
     pub fn offload(mut self, offload: bool) -> Self {
         self.raw.offload = Some(offload);
+        self
+    }
+
+    /// How hosts take in what arrives; with interrupts if left out.
+    #[must_use]
+    pub fn receive(mut self, receive: Receive) -> Self {
+        self.raw.receive = Some(receive);
         self
     }
 

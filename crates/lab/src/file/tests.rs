@@ -120,6 +120,7 @@ fn the_schema_knows_every_table() {
     for name in [
         "seed",
         "offload",
+        "receive",
         "link",
         "up",
         "queues",

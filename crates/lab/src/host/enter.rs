@@ -75,12 +75,26 @@ pub fn end_with_parent(command: &mut Command) {
 pub fn run_ahead(command: &mut Command) {
     let ahead = || {
         // Without the privilege it runs as everybody does.
-        let _ = sys::take_turns(AHEAD);
+        let _ = sys::take_turns(sys::MYSELF, AHEAD);
         Ok(())
     };
     // SAFETY: only a system call with prepared arguments is made between fork and exec.
     unsafe { command.pre_exec(ahead) };
 }
 
+/// Keeps a command off the core that a lab's switch runs on, where there is another one. A program in the
+/// kernel is not interrupted: the switch would wait for it whenever it wakes up.
+pub fn leave_the_switch_its_core(command: &mut Command) {
+    let Some(cores) = sys::cores_but_the_switchs() else { return };
+    let cores = sys::core_set(&cores);
+    let keep = move || {
+        // Where it is not allowed, the switch is late more often, and says so.
+        let _ = sys::keep_to(sys::MYSELF, &cores);
+        Ok(())
+    };
+    // SAFETY: only a system call with prepared arguments is made between fork and exec.
+    unsafe { command.pre_exec(keep) };
+}
+
 /// A real-time priority below that of the switch, among equals by turns.
-const AHEAD: libc::c_int = 10;
+pub(super) const AHEAD: libc::c_int = 10;

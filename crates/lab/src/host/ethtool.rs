@@ -44,7 +44,7 @@ impl Offload {
             // What is joined here would be joined again. The rest is on unless it is switched off.
             Self::Switch => {
                 card.switch_off(JOIN)?;
-                card.leave_to_the_kernel(|feature| {
+                card.set(false, |feature| {
                     let cuts = feature.ends_with("segmentation") || feature.starts_with("tx-gso");
                     (cuts && !CUTS.contains(&feature)) || feature == "tx-checksum-sctp"
                 })
@@ -55,6 +55,15 @@ impl Offload {
         }
     }
 }
+
+/// Has the card of the calling thread's namespace hand packets to a queue of its own from which they are
+/// polled (NAPI), or to the kernel's common one. A veth has such a queue while it may join packets.
+pub(super) fn poll(name: &str, on: bool) -> io::Result<()> {
+    Card::new(name)?.set(on, |feature| POLLED.contains(&feature))
+}
+
+/// The second makes packets go there that come from a packet socket, as the switch's do.
+const POLLED: [&str; 2] = ["rx-gro", "rx-udp-gro-forwarding"];
 
 /// An interface, and a socket through which to ask for it.
 struct Card<'a> {
@@ -78,8 +87,8 @@ impl<'a> Card<'a> {
         }
     }
 
-    /// Switches off all features of these names.
-    fn leave_to_the_kernel(&self, which: impl Fn(&str) -> bool) -> io::Result<()> {
+    /// Switches all features of these names on or off.
+    fn set(&self, on: bool, which: impl Fn(&str) -> bool) -> io::Result<()> {
         // A command, a reserved word, a mask of 64 bits, an answer.
         let mut count = [COUNT_NAMES, 0, 0, 0, 0];
         let mask = (1u64 << FEATURES).to_ne_bytes();
@@ -101,6 +110,7 @@ impl<'a> Card<'a> {
             if std::str::from_utf8(name).is_ok_and(&which) {
                 // Each block is a mask of what is meant and a mask of what is wanted.
                 request[2 + 2 * (at / 32)] |= 1 << (at % 32);
+                request[3 + 2 * (at / 32)] |= u32::from(on) << (at % 32);
             }
         }
         self.ask(&mut request)

@@ -3,6 +3,7 @@
 mod enter;
 mod ethtool;
 mod interface;
+mod napi;
 mod netlink;
 pub(crate) mod processes;
 pub(crate) mod site;
@@ -10,7 +11,8 @@ mod steer;
 pub(crate) mod sys;
 
 pub(crate) use enter::Entrance;
-pub use enter::{end_with_parent, run_ahead};
+pub use enter::{end_with_parent, leave_the_switch_its_core, run_ahead};
 pub(crate) use ethtool::Offload;
 pub use site::SiteError;
 pub(crate) use site::{Number, Site};
+pub use steer::Receive;

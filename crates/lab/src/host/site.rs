@@ -13,7 +13,7 @@ use std::{
 use super::{
     ethtool::Offload,
     interface::{self, CARD, Cable},
-    steer::Steering,
+    steer::{Receive, Steering},
     sys,
 };
 
@@ -83,12 +83,16 @@ pub(crate) struct Site {
 
 impl Site {
     /// Makes them, one host for each largest packet size (MTU). The calling thread ends up in the middle.
-    /// What cards do for hosts is left to whom `offload` says.
+    /// What cards do for hosts is left to whom `offload` says, and hosts take in what arrives as `receive` says.
     ///
     /// PRECONDITION: the process has one thread, because others could not follow into a user namespace.
-    pub(crate) fn build(mtus: &[u32], offload: Offload) -> Result<Self, SiteError> {
+    pub(crate) fn build(
+        mtus: &[u32],
+        offload: Offload,
+        receive: Receive,
+    ) -> Result<Self, SiteError> {
         let user = leave()?;
-        let steering = Steering::prepare();
+        let steering = Steering::prepare(receive.possible(offload));
         let middle = step("open the lab's own namespace", here())?;
         quiet();
         let all: Vec<_> = (0..mtus.len()).map(|host| (address(host), mac(host))).collect();

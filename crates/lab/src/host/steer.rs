@@ -1,4 +1,4 @@
-//! Which cores do the kernel's part of a host's work.
+//! Which cores do the kernel's part of a host's work, and when.
 //!
 //! A frame that the switch hands to a host is received by the kernel on the spot, in the switch's
 //! thread, and TCP may answer it right there. Beside 1 Gbit/s of TCP that made the switch late by 2 to
@@ -6,33 +6,62 @@
 
 use std::{fs, io};
 
-use super::{interface::CARD, sys};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ethtool::Offload, interface::CARD, napi, sys};
+
+/// How hosts take in what arrives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Receive {
+    /// At once: an arrival interrupts whatever the hosts' cores do. It costs them 10 µs and more each time
+    /// on a virtual machine, whose cores cannot interrupt each other without help from outside.
+    #[default]
+    Interrupts,
+    /// In turn with the hosts' programs, by a thread of the kernel for each host: nobody is interrupted,
+    /// but packets wait while a program computes. It needs root, and `offload`; otherwise interrupts stay.
+    Threads,
+}
+
+impl Receive {
+    /// What is left of the wish where cards do no work for hosts: threads would join packets.
+    pub(super) fn possible(self, offload: Offload) -> Self {
+        if offload == Offload::Switch { self } else { Self::Interrupts }
+    }
+}
 
 /// Steers the receive work of hosts away from the switch's core.
 #[derive(Debug)]
 pub(crate) struct Steering {
-    mask: String,
+    cores: Vec<usize>,
+    receive: Receive,
 }
 
 impl Steering {
     /// Prepares this process; `None` where there is one core only, or where it is not allowed.
-    pub(crate) fn prepare() -> Option<Self> {
-        let mut cores = sys::cores().ok()?;
-        // The switch takes the last one.
-        cores.pop().filter(|_| !cores.is_empty())?;
+    pub(crate) fn prepare(receive: Receive) -> Option<Self> {
+        let cores = sys::cores_but_the_switchs()?;
         // What is mounted from here on is seen by this process alone.
         sys::unshare(libc::CLONE_NEWNS).ok()?;
         sys::mount(c"none", c"/", None, libc::MS_REC | libc::MS_SLAVE).ok()?;
-        Some(Self { mask: mask(&cores) })
+        Some(Self { cores, receive })
     }
 
     /// Steers the work of the host whose network the calling thread is in.
     pub(crate) fn apply(&self) -> io::Result<()> {
         // A /sys shows the network from which it was mounted.
         sys::mount(c"lab", c"/sys", Some(c"sysfs"), 0)?;
-        let written = fs::write(format!("/sys/class/net/{CARD}/queues/rx-0/rps_cpus"), &self.mask);
+        let steered = self.steer();
         sys::unmount(c"/sys")?;
-        written
+        steered
+    }
+
+    fn steer(&self) -> io::Result<()> {
+        if self.receive == Receive::Threads && napi::start(CARD, &self.cores).is_ok() {
+            return Ok(());
+        }
+        fs::write(format!("/sys/class/net/{CARD}/queues/rx-0/rps_cpus"), mask(&self.cores))
     }
 }
 
@@ -55,5 +84,11 @@ mod tests {
         assert_eq!(mask(&[0]), "00000001");
         assert_eq!(mask(&[0, 1, 5]), "00000023");
         assert_eq!(mask(&[0, 33]), "00000002,00000001");
+    }
+
+    #[test]
+    fn threads_need_cards_that_join() {
+        assert_eq!(Receive::Threads.possible(Offload::Switch), Receive::Threads);
+        assert_eq!(Receive::Threads.possible(Offload::Hosts), Receive::Interrupts);
     }
 }

@@ -57,6 +57,13 @@ pub(crate) fn cores() -> io::Result<Vec<usize>> {
     Ok((0..libc::CPU_SETSIZE as usize).filter(has).collect())
 }
 
+/// The same without the last, which is the switch's; `None` if there is no other.
+pub(crate) fn cores_but_the_switchs() -> Option<Vec<usize>> {
+    let mut cores = cores().ok()?;
+    cores.pop();
+    (!cores.is_empty()).then_some(cores)
+}
+
 /// Names the machine, in this UTS namespace.
 pub(crate) fn set_host_name(name: &str) -> io::Result<()> {
     // SAFETY: the pointer and the length are those of one text.
@@ -69,14 +76,34 @@ pub(crate) fn die_with_parent(signal: libc::c_int) -> io::Result<()> {
     ok(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) })
 }
 
-/// Gives this process a real-time priority, at which it takes turns with others that have the same.
-pub(crate) fn take_turns(priority: libc::c_int) -> io::Result<()> {
-    // SAFETY: all zero is a valid parameter, and outlives the call; 0 is the calling thread.
+/// The calling thread, for whatever takes a thread's number.
+pub(crate) const MYSELF: libc::pid_t = 0;
+
+/// Gives a thread a real-time priority, at which it takes turns with others that have the same.
+pub(crate) fn take_turns(thread: libc::pid_t, priority: libc::c_int) -> io::Result<()> {
+    // SAFETY: all zero is a valid parameter, and outlives the call.
     unsafe {
         let mut parameters: libc::sched_param = std::mem::zeroed();
         parameters.sched_priority = priority;
-        ok(libc::sched_setscheduler(0, libc::SCHED_RR, &raw const parameters))
+        ok(libc::sched_setscheduler(thread, libc::SCHED_RR, &raw const parameters))
     }
+}
+
+/// A set of cores as [`keep_to`] takes it. It needs no memory of its own.
+pub(crate) fn core_set(cores: &[usize]) -> libc::cpu_set_t {
+    // SAFETY: all zero is a valid, empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    for core in cores.iter().filter(|core| **core < libc::CPU_SETSIZE as usize) {
+        // SAFETY: the set has that many places.
+        unsafe { libc::CPU_SET(*core, &mut set) };
+    }
+    set
+}
+
+/// Has a thread run on these cores only.
+pub(crate) fn keep_to(thread: libc::pid_t, cores: &libc::cpu_set_t) -> io::Result<()> {
+    // SAFETY: the set is valid, and its size goes with it.
+    ok(unsafe { libc::sched_setaffinity(thread, size_of_val(cores), cores) })
 }
 
 /// Becomes the leader of a session of its own: the terminal's signals no longer come.

@@ -11,7 +11,7 @@ use proptest::{
 use super::made::{Made, cut, recipes, sealed};
 use crate::{
     engine::ring::Ring,
-    host::{Offload, Site, site},
+    host::{Offload, Receive, Site, site},
 };
 
 /// Frames to compare.
@@ -27,7 +27,7 @@ struct Cable {
 impl Cable {
     /// Lays one between namespaces of its own, if that is allowed.
     fn lay() -> Option<Self> {
-        let site = Site::build(&[1500], Offload::Hosts);
+        let site = Site::build(&[1500], Offload::Hosts, Receive::Interrupts);
         let site = site.inspect_err(|error| eprintln!("skipped: {error}")).ok()?;
         let open = |name: &str| Ring::open(name, 8 << 20).expect("a packet socket");
         let near = site.inside(0, || open("eth0")).expect("a namespace can be joined");
