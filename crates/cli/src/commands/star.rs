@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use laxity_interface::{Bytes, Fraction, Rate, Span};
-use laxity_lab::{Lab, LabFile};
+use laxity_lab::{Lab, LabFile, Receive};
 
 use super::lab::daemon_command;
 
@@ -30,8 +30,9 @@ pub(crate) struct Star {
 
 impl Star {
     /// Brings it up; the name is made unique by this process's number.
-    pub(crate) fn up(&self, name: &str) -> Result<Lab> {
-        let file = LabFile::from_toml(&self.toml()).context("a lab file of our own was refused")?;
+    pub(crate) fn up(&self, name: &str, receive: Receive) -> Result<Lab> {
+        let text = format!("receive = '{receive}'\n{}", self.toml());
+        let file = LabFile::from_toml(&text).context("a lab file of our own was refused")?;
         Ok(Lab::up(&file, &format!("{name}-{}", std::process::id()), daemon_command()?)?)
     }
 

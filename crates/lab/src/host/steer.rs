@@ -4,7 +4,7 @@
 //! thread, and TCP may answer it right there. Beside 1 Gbit/s of TCP that made the switch late by 2 to
 //! 9 ms at the 99th percentile; with the work steered to other cores it was 44 to 68 µs.
 
-use std::{fs, io};
+use std::{fmt, fs, io};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,16 @@ pub enum Receive {
     /// In turn with the hosts' programs, by a thread of the kernel for each host: nobody is interrupted,
     /// but packets wait while a program computes. It needs root, and `offload`; otherwise interrupts stay.
     Threads,
+}
+
+impl fmt::Display for Receive {
+    /// As a lab file has it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Interrupts => "interrupts",
+            Self::Threads => "threads",
+        })
+    }
 }
 
 impl Receive {

@@ -3,7 +3,7 @@
 use std::{net::TcpListener, process::Command};
 
 use anyhow::{Context, Result};
-use laxity_lab::{Lab, run_ahead};
+use laxity_lab::{Lab, Receive, run_ahead};
 
 use super::{args::TrainArgs, cast::Cast};
 use crate::commands::star::Star;
@@ -27,7 +27,7 @@ impl Place {
         let TrainArgs { seed, rate, rtt, loss, buffer, background, .. } = *args;
         let ranks = Cast::new(args).ranks();
         let star = Star { ranks, seed, rate, rtt, loss, buffer, background };
-        Ok(Self::Lab(Box::new(star.up("train")?)))
+        Ok(Self::Lab(Box::new(star.up("train", Receive::Interrupts)?)))
     }
 
     /// Host and port of the store of a new run.

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow, bail};
 use laxity_interface::Span;
-use laxity_lab::{Lab, run_ahead};
+use laxity_lab::{Lab, Receive, leave_the_switch_its_core, run_ahead};
 
 use super::{
     super::{compare::schedule::Verdict, worker},
@@ -73,7 +73,8 @@ impl Sample {
 
 impl Crew {
     pub(super) fn up(args: &AllReduceArgs, limit: Duration) -> Result<Self> {
-        let lab = args.star().up("allreduce")?;
+        // Ranks wait for each other more than they compute: packets need not interrupt them.
+        let lab = args.star().up("allreduce", Receive::Threads)?;
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut crew = Self { ranks: Vec::new(), lab, limit, late: None };
         // A key that nobody knows and nobody will need again.
@@ -88,6 +89,7 @@ impl Crew {
             command.args(["bench", "rank"]);
             let mut command = crew.lab.enter(&crew.lab.hosts()[rank as usize].name, command)?;
             run_ahead(&mut command);
+            leave_the_switch_its_core(&mut command);
             let mut member = Member::start(command)?;
             member.order(&Order::Join(Join {
                 rank,
