@@ -169,6 +169,7 @@ fn a_server_that_is_lost_with_nobody_to_follow_ends_the_job_with_its_name() {
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{said}");
         assert!(said.contains("rank 2, a server in host h3, ended with signal: 9"), "{said}");
+        assert!(said.contains("With --replica"), "{said}");
     }
 }
 

@@ -162,6 +162,11 @@ impl Crew {
         // First: Ctrl-C reaches ranks as well, and that they ended by it is no failure of theirs.
         signal::check()?;
         let cast = self.cast;
+        let alone = cast.ranks() > cast.workers && cast.replica().is_none();
+        let advice = match alone && self.ranks[cast.server().index()].dead {
+            true => ". With --replica another process takes over when the server is lost",
+            false => "",
+        };
         let mut workers = 0;
         for (rank, member) in (0..).map(Rank::new).zip(&mut self.ranks) {
             let status = member.child.try_wait()?;
@@ -170,10 +175,11 @@ impl Crew {
             let Some(status) = status.filter(|status| !status.success()) else { continue };
             let survives = cast.ranks() > cast.workers && status.signal().is_some();
             if !survives {
-                bail!("{} ended with {status}; what it said is above", member.who);
+                let who = &member.who;
+                bail!("{who}, ended with {status}; what it said is above{advice}");
             }
             if !std::mem::replace(&mut member.dead, true) {
-                eprintln!("note: {} ended with {status}", member.who);
+                eprintln!("note: {}, ended with {status}", member.who);
             }
         }
         let alive = |(rank, member): (Rank, &Member)| {
