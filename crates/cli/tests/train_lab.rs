@@ -57,7 +57,8 @@ impl<'a> Long<'a> {
         let checkpoint = ["--checkpoint", saved.to_str().unwrap(), "--epochs", "100000"];
         let words = [QUICK, &NETWORK, words, &checkpoint].concat();
         let files = ["tcp", "laxity"].map(|transport| saved.with_extension(transport));
-        let child = place.laxity(&words).spawn().unwrap();
+        // What a killed training cannot take away, its key, goes with the test's folder.
+        let child = place.laxity(&words).env("TMPDIR", place.path()).spawn().unwrap();
         let lab = format!("train-{}", child.id());
         let mut training = Self { place, child, lab, files };
         training.next_epoch();

@@ -150,7 +150,10 @@ impl Crew {
                     let word = word.with_context(|| format!("{rank} said `{line}`"))?;
                     return Ok(Some((rank, word)));
                 }
-                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(RecvTimeoutError::Disconnected) => {
+                    signal::check()?;
+                    return Ok(None);
+                }
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
