@@ -2,30 +2,13 @@
 
 mod common;
 
-use std::{
-    fs,
-    process::{Child, Output, Stdio},
-    thread,
-    time::{Duration, Instant},
+use std::{fs, process::Stdio, time::Duration};
+
+use common::{
+    finish_within, json,
+    lab::{LONG, Place},
+    laxity, text,
 };
-
-use common::{json, lab::Place, laxity, text};
-
-/// Other tests share the machine.
-const PATIENCE: Duration = Duration::from_secs(170);
-
-fn finish(mut child: Child) -> Output {
-    let until = Instant::now() + PATIENCE;
-    // What is printed fits the pipe: a table or a page of JSON.
-    while child.try_wait().unwrap().is_none() {
-        if Instant::now() > until {
-            child.kill().unwrap();
-            panic!("still running: {}", text(&child.wait_with_output().unwrap().stderr));
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    child.wait_with_output().unwrap()
-}
 
 #[test]
 fn schemes_are_compared_on_equal_terms() {
@@ -49,7 +32,7 @@ fn schemes_are_compared_on_equal_terms() {
         "--html",
         html.to_str().unwrap(),
     ];
-    let output = finish(place.laxity(&words).spawn().unwrap());
+    let output = finish_within(place.laxity(&words).spawn().unwrap(), LONG);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let report = json(&output);
     let rows = report["rows"].as_array().unwrap();
@@ -85,37 +68,12 @@ fn schemes_are_compared_on_equal_terms() {
     assert!(fs::read_to_string(&html).unwrap().contains("</html>"));
 }
 
-/// Interrupts a comparison some time after its workers, so many, have come up; nothing may be left behind.
-fn interrupted(place: &Place, words: &[&str], workers: usize, after: Duration) -> Output {
-    let mut child = place.laxity(words).spawn().unwrap();
-    let lab = format!("LAXITY_LAB=compare-{}-", child.id());
-    let until = Instant::now() + PATIENCE;
-    while inside(&lab).len() < workers {
-        if child.try_wait().unwrap().is_some() {
-            panic!("over already: {}", text(&child.wait_with_output().unwrap().stderr));
-        }
-        assert!(Instant::now() < until, "no workers came up");
-        thread::sleep(Duration::from_millis(20));
-    }
-    thread::sleep(after);
-    let status =
-        std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(status.unwrap().success());
-    let output = finish(child);
-    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
-    while !inside(&lab).is_empty() {
-        assert!(Instant::now() < until, "left behind: {:?}", inside(&lab));
-        thread::sleep(Duration::from_millis(20));
-    }
-    output
-}
-
 #[test]
 fn an_interrupt_takes_everything_down() {
     let Some(place) = Place::new() else { return };
     let words = ["bench", "compare", "incast", "--schemes", "cubic", "--rate", "100Mbps"];
     // In the middle of a run, as likely as not.
-    interrupted(&place, &words, 9, Duration::from_millis(300));
+    place.interrupted(&words, "compare", 9, Duration::from_millis(300));
 }
 
 #[test]
@@ -124,7 +82,7 @@ fn an_interrupt_shows_what_was_measured() {
     let words = ["bench", "compare", "loss", "--quick", "--schemes", "cubic", "--runs", "10000"];
     let words = [&words[..], &["--accept-invalid", "--json"]].concat();
     // A run of it takes some hundredths of a second.
-    let output = interrupted(&place, &words, 2, Duration::from_secs(5));
+    let output = place.interrupted(&words, "compare", 2, Duration::from_secs(5));
     let report = json(&output);
     assert_eq!(report["meta"]["stopped_early"], true, "{}", report["meta"]);
     let runs = report["rows"][0]["runs"].as_u64().unwrap();
@@ -132,17 +90,22 @@ fn an_interrupt_shows_what_was_measured() {
     assert!(text(&output.stderr).contains("until then is shown"), "{}", text(&output.stderr));
 }
 
-/// Processes that were started inside a lab.
-fn inside(lab: &str) -> Vec<u32> {
-    let entries = fs::read_dir("/proc").unwrap().flatten();
-    entries
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
-        .filter(|process| {
-            let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
-            let mut settings = environment.split(|byte| *byte == 0);
-            settings.any(|setting| setting.starts_with(lab.as_bytes()))
-        })
-        .collect()
+#[test]
+fn an_interrupted_all_reduce_shows_what_was_measured() {
+    let Some(place) = Place::new() else { return };
+    let words = ["bench", "allreduce", "--ranks", "2", "--size", "100KB", "--schemes", "cubic"];
+    let words = [&words[..], &["--runs", "10000", "--accept-invalid", "--json"]].concat();
+    // A run of it takes some hundredths of a second.
+    let output = place.interrupted(&words, "allreduce", 2, Duration::from_secs(5));
+    let report = json(&output);
+    assert_eq!(report["meta"]["stopped_early"], true, "{}", report["meta"]);
+    let runs = report["rows"][0]["runs"].as_u64().unwrap();
+    assert!((1..10_000).contains(&runs), "{runs}");
+    assert!(text(&output.stderr).contains("until then is shown"), "{}", text(&output.stderr));
+
+    let words = [&words[..8], &["--runs", "1", "--accept-invalid", "--json"]].concat();
+    let report = json(&place.run_well(&words));
+    assert_eq!(report["meta"]["stopped_early"], false, "{}", report["meta"]);
 }
 
 #[test]
@@ -150,7 +113,7 @@ fn wrong_wishes_are_refused_before_anything_is_brought_up() {
     for words in [&["--runs", "0"][..], &["--min-delivery", "0"], &["--background", "1"]] {
         let words = [&["bench", "compare"], words].concat();
         let child = laxity(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let output = finish(child);
+        let output = finish_within(child, LONG);
         assert_eq!(output.status.code(), Some(2), "{words:?}: {}", text(&output.stderr));
         assert!(text(&output.stderr).contains(words[2]), "{}", text(&output.stderr));
     }

@@ -81,9 +81,22 @@ fn what_cannot_be_trained_is_said_before_anything_starts() {
         (&["--mode", "async", "--kill", "server"], "--replica"),
         (&["--mode", "async", "--kill", "aggregator"], "--aggregators"),
         (&["--mode", "sync", "--ranks", "1", "--kill", "worker"], "--ranks"),
+        (&["--mode", "async", "--apart", "1"], "--replica"),
+        (&["--mode", "sync", "--staleness", "3"], "--staleness"),
+        (&["--mode", "async", "--ahead", "3"], "--mode ssp"),
+        (&["--epochs", "0"], "--epochs"),
+        (&["--lab", "--mode", "async", "--background", "1"], "--background"),
     ] {
         let output = run(&[&["train"], words].concat());
         assert_eq!(output.status.code(), Some(2), "{words:?}");
         assert!(text(&output.stderr).contains(named), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn the_help_names_every_model() {
+    let help = text(&run(&["train", "--help"]).stdout);
+    for model in laxity_learn::JOBS {
+        assert!(help.contains(model), "{model}: {help}");
     }
 }

@@ -4,46 +4,7 @@
 
 mod common;
 
-use std::time::{Duration, Instant};
-
-use common::{json, laxity, text};
-use serde_json::Value;
-
-/// Longer than anything takes on a machine that is only busy.
-const PATIENCE: Duration = Duration::from_secs(240);
-
-/// Runs a training over both transports; returns what is known of each at its end.
-fn train(words: &[&str]) -> Vec<Value> {
-    let mut command = laxity(&["train", "--quick", "--json"]);
-    let child = command.args(words);
-    let child = child.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-    let mut child = child.spawn().unwrap();
-    let until = Instant::now() + PATIENCE;
-    // What is printed fits the pipe.
-    while child.try_wait().unwrap().is_none() {
-        if Instant::now() > until {
-            child.kill().unwrap();
-            panic!("it hangs: {}", text(&child.wait_with_output().unwrap().stderr));
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
-    let rows = json(&output)["rows"].as_array().expect("rows").clone();
-    let ends: Vec<_> = rows.into_iter().filter(|row| row["commits"].is_u64()).collect();
-    assert!(!ends.is_empty(), "{}", text(&output.stderr));
-    ends
-}
-
-fn number(row: &Value, name: &str) -> f64 {
-    row[name].as_f64().unwrap_or_else(|| panic!("no {name} in {row}"))
-}
-
-/// Of one process per update each, so that every acknowledged update is a commit.
-fn nothing_acknowledged_is_lost(row: &Value) {
-    assert!(number(row, "acknowledged") > 0.0, "{row}");
-    assert!(number(row, "acknowledged") <= number(row, "commits"), "{row}");
-}
+use common::train::{nothing_acknowledged_is_lost, number, train};
 
 #[test]
 fn every_mode_trains_over_both_transports() {

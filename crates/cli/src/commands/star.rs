@@ -5,6 +5,7 @@ use laxity_interface::{Bytes, Fraction, Rate, Span};
 use laxity_lab::{Lab, LabFile, Receive};
 
 use super::lab::daemon_command;
+use crate::failure::usage;
 
 /// Other traffic: many small flows, most bytes in few large ones, as in data centres.
 const SIZES: &str = "[['10KB', '50%'], ['100KB', '80%'], ['1MB', '97%'], ['5MB', '100%']]";
@@ -29,6 +30,23 @@ pub(crate) struct Star {
 }
 
 impl Star {
+    /// Refuses a network in which nothing could be measured, with the option named.
+    pub(crate) fn check(&self) -> Result<()> {
+        if !(1_000_000..=10_000_000_000).contains(&self.rate.as_bps()) {
+            return Err(usage("--rate must lie between 1Mbps and 10Gbps"));
+        }
+        if self.rtt > Span::from_secs(1) {
+            return Err(usage("--rtt must be at most 1s"));
+        }
+        if self.loss.get() > 0.5 {
+            return Err(usage("--loss must be at most 0.5: with more, ranks would hardly meet"));
+        }
+        if self.background.get() > 0.9 {
+            return Err(usage("--background must be at most 0.9: the rest is what is measured"));
+        }
+        Ok(())
+    }
+
     /// Brings it up; the name is made unique by this process's number.
     pub(crate) fn up(&self, name: &str, receive: Receive) -> Result<Lab> {
         let text = format!("receive = '{receive}'\n{}", self.toml());
@@ -68,24 +86,42 @@ impl Star {
 mod tests {
     use super::*;
 
+    const PLAIN: Star = Star {
+        ranks: 8,
+        seed: 1,
+        rate: Rate::from_gbps(1),
+        rtt: Span::from_us(500),
+        loss: Fraction::ZERO,
+        buffer: Bytes::new(256_000),
+        background: Fraction::ZERO,
+    };
+
+    fn some(part: f64) -> Fraction {
+        Fraction::new(part).unwrap()
+    }
+
     #[test]
     fn every_lab_can_be_built() {
-        let plain = Star {
-            ranks: 8,
-            seed: 1,
-            rate: Rate::from_gbps(1),
-            rtt: Span::from_us(500),
-            loss: Fraction::ZERO,
-            buffer: Bytes::new(256_000),
-            background: Fraction::ZERO,
-        };
-        let some = |part: f64| Fraction::new(part).unwrap();
-        let lossy = Star { loss: some(0.01), ..plain.clone() };
+        let lossy = Star { loss: some(0.01), ..PLAIN };
         let busy = Star { background: some(0.5), ..lossy.clone() };
-        for (star, hosts) in [(plain, 8), (lossy, 8), (busy, 9)] {
+        for (star, hosts) in [(PLAIN, 8), (lossy, 8), (busy, 9)] {
+            star.check().unwrap();
             let text = star.toml();
             let file = LabFile::from_toml(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
             assert_eq!(file.hosts().len(), hosts);
+        }
+    }
+
+    #[test]
+    fn a_network_for_nothing_is_refused_with_the_option_named() {
+        for (star, named) in [
+            (Star { rate: Rate::bps(10_000), ..PLAIN }, "--rate"),
+            (Star { rtt: Span::from_secs(2), ..PLAIN }, "--rtt"),
+            (Star { loss: some(0.9), ..PLAIN }, "--loss"),
+            (Star { background: some(0.95), ..PLAIN }, "--background"),
+        ] {
+            let error = star.check().unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
         }
     }
 }

@@ -4,10 +4,14 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
+    thread,
     time::{Duration, Instant},
 };
 
-use super::{finish, laxity, text};
+use super::{finish, finish_within, laxity, text};
+
+/// For what takes longer than most, while other tests share the machine.
+pub(crate) const LONG: Duration = Duration::from_secs(240);
 
 /// A folder where a test's labs leave their traces.
 pub(crate) struct Place {
@@ -57,6 +61,42 @@ impl Place {
         output
     }
 
+    /// Interrupts a command that brings up a lab of its own, some time after so many processes have
+    /// come up in it. It must say so, and leave nothing behind.
+    pub(crate) fn interrupted(
+        &self,
+        words: &[&str],
+        lab: &str,
+        processes: usize,
+        after: Duration,
+    ) -> Output {
+        let mut child = self.laxity(words).spawn().unwrap();
+        let lab = format!("{lab}-{}", child.id());
+        let until = Instant::now() + LONG;
+        while inside(&lab).len() < processes {
+            if child.try_wait().unwrap().is_some() {
+                panic!("over already: {}", text(&child.wait_with_output().unwrap().stderr));
+            }
+            assert!(Instant::now() < until, "no processes came up");
+            thread::sleep(Duration::from_millis(20));
+        }
+        thread::sleep(after);
+        kill(child.id(), "-INT");
+        let output = finish_within(child, LONG);
+        assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+        self.nothing_left(&lab);
+        output
+    }
+
+    /// Waits until no process of a lab runs any more and no file of it is left.
+    pub(crate) fn nothing_left(&self, lab: &str) {
+        eventually("processes of the lab are gone", || inside(lab).is_empty());
+        let folder = self.path().join("run");
+        eventually("files of the lab are gone", || {
+            fs::read_dir(&folder).map_or(0, Iterator::count) == 0
+        });
+    }
+
     /// A lab file.
     pub(crate) fn file(&self, name: &str, content: &str) -> String {
         let path = self.path().join(name);
@@ -97,7 +137,7 @@ pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
         assert!(start.elapsed() < Duration::from_secs(10), "not after 10 s: {what}");
-        std::thread::sleep(Duration::from_millis(10));
+        thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -111,6 +151,26 @@ pub(crate) fn processes_with(word: &str) -> Vec<u32> {
                 .is_ok_and(|line| text(&line).replace('\0', " ").contains(word))
         })
         .collect()
+}
+
+/// Processes that were started inside a lab, or in one whose name goes on with a number.
+pub(crate) fn inside(lab: &str) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|process| {
+            let name = environment(*process, "LAXITY_LAB").unwrap_or_default();
+            name.strip_prefix(lab).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        })
+        .collect()
+}
+
+/// A variable of a process's environment.
+pub(crate) fn environment(process: u32, name: &str) -> Option<String> {
+    let bytes = fs::read(format!("/proc/{process}/environ")).ok()?;
+    let set =
+        |setting: &[u8]| Some(text(setting).strip_prefix(name)?.strip_prefix('=')?.to_owned());
+    bytes.split(|byte| *byte == 0).find_map(set)
 }
 
 /// Sends a signal to a process that the test started.

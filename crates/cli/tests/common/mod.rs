@@ -2,6 +2,7 @@
 #![allow(dead_code)] // Each test file uses its own part of this.
 
 pub(crate) mod lab;
+pub(crate) mod train;
 
 use std::{
     io::{BufRead, BufReader, Read},
@@ -28,11 +29,16 @@ pub(crate) fn run(words: &[&str]) -> Output {
 }
 
 /// Waits for its end, and fails if that does not come.
-pub(crate) fn finish(mut child: Child) -> Output {
+pub(crate) fn finish(child: Child) -> Output {
+    finish_within(child, PATIENCE)
+}
+
+/// The same, of something that takes longer.
+pub(crate) fn finish_within(mut child: Child, patience: Duration) -> Output {
     let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
     let out = thread::spawn(move || read_all(out.as_mut()));
     let err = thread::spawn(move || read_all(err.as_mut()));
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + patience;
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {
             break status;

@@ -11,12 +11,27 @@ use laxity_interface::{Bytes, Fraction, Rate, Span};
 /// Starts one process per rank on this machine, or in the hosts of a private network (`--lab`). Every
 /// step ends with an all-reduce of the gradients, which may lose what `--min-delivery` leaves open;
 /// all ranks end every step with the same parameters, bit for bit. With `--mode` sync, async or ssp a
-/// server holds the model instead, and workers push gradients to it. With RANK, WORLD_SIZE, MASTER_ADDR
+/// server holds the model instead, and workers push gradients to it; server and helpers are processes
+/// of their own, each in a host of its own with `--lab`. With RANK, WORLD_SIZE, MASTER_ADDR
 /// and MASTER_PORT in the environment, as torchrun sets them, this process is that one rank and
 /// starts nothing.
+///
+/// The result has a row for each epoch: its time without tests of the model (`seconds_s`), points of
+/// 100 on the test set (`score`), the part of the gradients that arrived (`delivered`), and the time of a
+/// step and of what the network took of it (`step_ms`, `reduce_ms`). Ctrl-C ends everything and shows the
+/// epochs until then.
 #[derive(ClapArgs, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  laxity train --quick                                      does it work here? some seconds
+  laxity train --lab --ranks 8 --loss 1%                    a network that loses packets
+  laxity train --mode ssp --lab --aggregators 2             a server, two that sum, a scheduler
+  laxity train --mode async --replica --kill server --quick a server that dies, and who takes over
+
+Exit code: 0 if all trainings ended well, 1 if not, 2 for a wrong command line, 130 after Ctrl-C.")]
 pub(crate) struct TrainArgs {
-    /// What is trained: mlp, cnn, lstm, mf, lda, or one that needs --data (see docs/learn.md)
+    /// What is trained: mlp, cnn, lstm, mf or lda on made data. With --data also mlp-mnist, mlp-fashion,
+    /// cnn-fashion, cnn-cifar, lstm-shakespeare, mf-movielens, lda-kos (see docs/learn.md)
     #[arg(long, default_value = "mlp")]
     pub(super) model: String,
     /// How ranks train together: all-reduce, or a parameter server with one of three rules
@@ -31,7 +46,7 @@ pub(crate) struct TrainArgs {
     /// The part of every gradient that must arrive (TCP always delivers all of it)
     #[arg(long, default_value = "0.98")]
     pub(super) min_delivery: Fraction,
-    /// By which steps gradients are reduced over TCP; over Laxity whatever may lose is a transpose
+    /// By which steps an all-reduce goes over TCP; over Laxity whatever may lose is a transpose
     #[arg(long, value_enum, default_value = "ring")]
     pub(super) tcp_algorithm: Steps,
     /// A second process follows the server and takes over when that is lost
@@ -47,25 +62,25 @@ pub(crate) struct TrainArgs {
     /// The most commits between the version an update is computed from and its own (async, ssp)
     #[arg(long, value_name = "COMMITS", help_heading = SERVER)]
     pub(super) staleness: Option<u64>,
-    /// How many updates a worker may be ahead of the slowest (ssp)
-    #[arg(long, value_name = "UPDATES", default_value_t = 2, help_heading = SERVER)]
-    pub(super) ahead: u64,
+    /// How many updates a worker may be ahead of the slowest (ssp); default: 2
+    #[arg(long, value_name = "UPDATES", help_heading = SERVER)]
+    pub(super) ahead: Option<u64>,
     /// How far the replica may be behind, by the norms of what it lacks: commits wait for it
     #[arg(long, value_name = "NORM", default_value_t = f64::INFINITY, help_heading = SERVER)]
     pub(super) apart: f64,
     /// Kill a process of this kind (SIGKILL) in the middle, and measure what that costs
     #[arg(long, value_enum, value_name = "ROLE", help_heading = SERVER)]
     pub(super) kill: Option<Victim>,
-    /// After so many updates; default: half of them
+    /// Kill after so many updates; default: half of them
     #[arg(long, value_name = "UPDATES", requires = "kill", help_heading = SERVER)]
     pub(super) kill_at: Option<u64>,
-    /// Epochs; default: what suits the model
+    /// How often all examples are seen; default: what suits the model
     #[arg(long)]
     pub(super) epochs: Option<usize>,
     /// A few dozen steps, to see that everything works
     #[arg(long)]
     pub(super) quick: bool,
-    /// Of the start, the order of examples and the lab's chance
+    /// Seed of the first parameters, the order of examples and the lab's chance
     #[arg(long, default_value_t = 1)]
     pub(super) seed: u64,
     /// Folder with data sets, for models that learn from files
@@ -74,7 +89,7 @@ pub(crate) struct TrainArgs {
     /// TCP's congestion control; default: the system's
     #[arg(long, value_name = "NAME")]
     pub(super) tcp_control: Option<String>,
-    /// Each rank in a host of a private network on this machine (needs root or user namespaces)
+    /// Each process in a host of a private network on this machine (needs root or user namespaces)
     #[arg(long)]
     pub(super) lab: bool,
     /// Speed of the lab's links
@@ -83,7 +98,7 @@ pub(crate) struct TrainArgs {
     /// Round trip between the lab's hosts
     #[arg(long, default_value = "500us", requires = "lab")]
     pub(super) rtt: Span,
-    /// Packets that every port of the lab loses
+    /// The part of all packets that every port of the lab loses, such as 0.01 or 1%
     #[arg(long, default_value = "0", requires = "lab")]
     pub(super) loss: Fraction,
     /// What may wait at a port of the lab
@@ -92,13 +107,13 @@ pub(crate) struct TrainArgs {
     /// The part of every link that other traffic fills (TCP flows from a host of their own)
     #[arg(long, default_value = "0", requires = "lab")]
     pub(super) background: Fraction,
-    /// Write parameters here after every epoch (by rank 0; one file per transport)
+    /// Write parameters after every epoch, to FILE with the transport's name as its extension
     #[arg(long, value_name = "FILE")]
     pub(super) checkpoint: Option<PathBuf>,
-    /// Begin with these parameters
+    /// Begin with parameters that --checkpoint wrote
     #[arg(long, value_name = "FILE")]
     pub(super) resume: Option<PathBuf>,
-    /// Draw accuracy against time here (SVG)
+    /// Draw points on the test set against time here (SVG)
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<PathBuf>,
     /// Print JSON

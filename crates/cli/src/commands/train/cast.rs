@@ -95,6 +95,9 @@ impl Cast {
     }
 }
 
+/// How many updates a worker may be ahead of the slowest, unless told otherwise.
+const AHEAD: u64 = 2;
+
 /// The server's mode; nothing for an all-reduce.
 pub(super) fn mode(args: &TrainArgs) -> Option<Mode> {
     let staleness = args.staleness;
@@ -102,7 +105,7 @@ pub(super) fn mode(args: &TrainArgs) -> Option<Mode> {
         Method::Allreduce => None,
         Method::Sync => Some(Mode::Sync { enough: None }),
         Method::Async => Some(Mode::Async { staleness }),
-        Method::Ssp => Some(Mode::StaleSync { ahead: args.ahead, staleness }),
+        Method::Ssp => Some(Mode::StaleSync { ahead: args.ahead.unwrap_or(AHEAD), staleness }),
     }
 }
 

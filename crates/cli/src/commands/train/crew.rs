@@ -12,6 +12,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use laxity_fabric::Rank;
+use laxity_lab::end_with_parent;
 
 use super::{
     MODELS, WORDS,
@@ -30,6 +31,8 @@ pub(super) struct Crew {
     cast: Cast,
     ranks: Vec<Member>,
     words: mpsc::Receiver<(Rank, String)>,
+    /// When it was last looked who lives.
+    looked: Instant,
     key: KeyFile,
     /// Where models are left for a comparison, if somebody will be killed.
     models: Option<Folder>,
@@ -37,6 +40,8 @@ pub(super) struct Crew {
 
 /// One process.
 struct Member {
+    /// Its rank, its part and its host, for people.
+    who: String,
     child: Child,
     /// Of those that wait for the workers' end: closing it is the word.
     input: Option<ChildStdin>,
@@ -86,7 +91,8 @@ impl Crew {
         let (host, port) = place.store()?;
         let (tell, words) = mpsc::channel();
         let cast = Cast::new(args);
-        let mut crew = Self { cast, ranks: Vec::new(), words, key, models };
+        let looked = Instant::now();
+        let mut crew = Self { cast, ranks: Vec::new(), words, looked, key, models };
         for rank in 0..cast.ranks() {
             let mut command = Command::new(&program);
             command.args(std::env::args_os().skip(1));
@@ -108,20 +114,24 @@ impl Crew {
             if let Some(models) = &crew.models {
                 command.env(MODELS, &models.0);
             }
-            let waits = !matches!(cast.part(Rank::new(rank)), Part::Worker(_));
+            let rank = Rank::new(rank);
+            let who = who(&cast, rank, place);
+            let waits = !matches!(cast.part(rank), Part::Worker(_));
             command
                 .stdin(if waits { Stdio::piped() } else { Stdio::null() })
                 .stdout(Stdio::piped());
             let mut command = place.put(rank, command)?;
-            let mut child = command.spawn().with_context(|| format!("cannot start rank {rank}"))?;
+            // Also when this process cannot end them any more.
+            end_with_parent(&mut command);
+            let mut child = command.spawn().with_context(|| format!("cannot start {who}"))?;
             let out = child.stdout.take().context("a rank without standard output")?;
-            let (tell, rank) = (tell.clone(), Rank::new(rank));
+            let tell = tell.clone();
             std::thread::spawn(move || {
                 let lines = BufReader::new(out).lines().map_while(Result::ok);
                 lines.map_while(|line| tell.send((rank, line)).ok()).for_each(drop);
             });
             let input = child.stdin.take();
-            crew.ranks.push(Member { child, input, dead: false });
+            crew.ranks.push(Member { who, child, input, dead: false });
         }
         Ok(crew)
     }
@@ -129,17 +139,22 @@ impl Crew {
     /// What a rank says next; nothing when all have ended.
     pub(super) fn next(&mut self) -> Result<Option<(Rank, Word)>> {
         loop {
+            // Not only when nobody speaks: some trainings have a word for every commit.
+            if self.looked.elapsed() >= TICK {
+                self.look()?;
+                self.looked = Instant::now();
+            }
             match self.words.recv_timeout(TICK) {
                 Ok((rank, line)) => {
                     let word = serde_json::from_str(&line);
                     let word = word.with_context(|| format!("{rank} said `{line}`"))?;
                     return Ok(Some((rank, word)));
                 }
-                Err(RecvTimeoutError::Disconnected) => return Ok(None),
-                Err(RecvTimeoutError::Timeout) => {
+                Err(RecvTimeoutError::Disconnected) => {
                     signal::check()?;
-                    self.look()?;
+                    return Ok(None);
                 }
+                Err(RecvTimeoutError::Timeout) => {}
             }
         }
     }
@@ -147,7 +162,14 @@ impl Crew {
     /// A rank that has failed ends the training for all; with a server, one that was killed does not.
     /// When all workers have ended, the others are told.
     fn look(&mut self) -> Result<()> {
+        // First: Ctrl-C reaches ranks as well, and that they ended by it is no failure of theirs.
+        signal::check()?;
         let cast = self.cast;
+        let alone = cast.ranks() > cast.workers && cast.replica().is_none();
+        let advice = match alone && self.ranks[cast.server().index()].dead {
+            true => ". With --replica another process takes over when the server is lost",
+            false => "",
+        };
         let mut workers = 0;
         for (rank, member) in (0..).map(Rank::new).zip(&mut self.ranks) {
             let status = member.child.try_wait()?;
@@ -156,10 +178,11 @@ impl Crew {
             let Some(status) = status.filter(|status| !status.success()) else { continue };
             let survives = cast.ranks() > cast.workers && status.signal().is_some();
             if !survives {
-                bail!("{rank} ended with {status}; what it said is above");
+                let who = &member.who;
+                bail!("{who}, ended with {status}; what it said is above{advice}");
             }
             if !std::mem::replace(&mut member.dead, true) {
-                eprintln!("note: {rank}, a {}, ended with {status}", cast.part(rank).name());
+                eprintln!("note: {}, ended with {status}", member.who);
             }
         }
         let alive = |(rank, member): (Rank, &Member)| {
@@ -174,9 +197,11 @@ impl Crew {
         Ok(())
     }
 
-    /// Kills a rank as nothing else can.
-    pub(super) fn kill(&mut self, rank: Rank) -> Result<()> {
-        self.ranks[rank.index()].child.kill().with_context(|| format!("cannot kill {rank}"))
+    /// Kills a rank as nothing else can; says who that was.
+    pub(super) fn kill(&mut self, rank: Rank) -> Result<&str> {
+        let Member { who, child, .. } = &mut self.ranks[rank.index()];
+        child.kill().with_context(|| format!("cannot kill {who}"))?;
+        Ok(who)
     }
 
     /// Where ranks left their models.
@@ -189,16 +214,31 @@ impl Crew {
         let until = Instant::now() + END;
         loop {
             self.look()?;
-            let ended = self.ranks.iter_mut().filter_map(|one| one.child.try_wait().transpose());
-            if ended.count() == self.ranks.len() {
+            let mut left = Vec::new();
+            for member in &mut self.ranks {
+                if member.child.try_wait()?.is_none() {
+                    left.push(member.who.as_str());
+                }
+            }
+            if left.is_empty() {
                 return Ok(());
             }
             if Instant::now() > until {
-                bail!("ranks did not end within {} s of their last word", END.as_secs());
+                let (who, seconds) = (left.join("; "), END.as_secs());
+                bail!("these did not end within {seconds} s of the last word: {who}");
             }
-            signal::check()?;
             std::thread::sleep(TICK / 4);
         }
+    }
+}
+
+/// A rank, its part and where it is.
+fn who(cast: &Cast, rank: Rank, place: &Place) -> String {
+    let part = cast.part(rank).name();
+    let article = if part == "aggregator" { "an" } else { "a" };
+    match place.host(rank) {
+        Some(host) => format!("{rank}, {article} {part} in host {host}"),
+        None => format!("{rank}, {article} {part}"),
     }
 }
 

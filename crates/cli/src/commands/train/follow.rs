@@ -35,37 +35,39 @@ pub(super) struct Service {
     pub(super) divergence: Option<f64>,
 }
 
-/// Starts all ranks and follows them to their end.
-pub(super) fn lead(args: &TrainArgs, transport: &'static str, place: &Place) -> Result<Run> {
+/// Starts all ranks and follows them to their end. `run` has what is known, also if that is a bad one.
+pub(super) fn lead(args: &TrainArgs, place: &Place, run: &mut Run) -> Result<()> {
+    let transport = run.transport;
+    place.begin()?;
     let mut crew = Crew::start(args, transport, place)?;
     let bar = progress::count(0, format!("{} over {transport}: ranks meet", args.model));
     let mut follow = Follow {
         args,
-        run: Run::new(transport),
+        run,
         bar,
         service: Service::default(),
         victim: args.kill.and_then(|victim| Cast::new(args).last(victim.name())),
         steps: 0,
         killed: None,
     };
-    while let Some((rank, word)) = crew.next()? {
-        follow.hear(&mut crew, rank, word)?;
-    }
+    let ended = follow.listen(&mut crew);
     follow.bar.finish_and_clear();
-    let Follow { mut run, mut service, killed, .. } = follow;
+    ended?;
+    let Follow { mut service, killed, .. } = follow;
     if let (Some(models), Some(_)) = (crew.models(), killed) {
         service.divergence = divergence(models);
     }
+    crew.end().with_context(|| format!("the training over {transport} did not end well"))?;
+    run.lab = place.health()?;
     if Cast::new(args).ranks() > args.ranks {
         run.service = Some(service);
     }
-    crew.end().with_context(|| format!("the training over {transport} did not end well"))?;
-    Ok(run)
+    Ok(())
 }
 
 struct Follow<'a> {
     args: &'a TrainArgs,
-    run: Run,
+    run: &'a mut Run,
     bar: ProgressBar,
     service: Service,
     /// Who is to be killed.
@@ -75,6 +77,13 @@ struct Follow<'a> {
 }
 
 impl Follow<'_> {
+    fn listen(&mut self, crew: &mut Crew) -> Result<()> {
+        while let Some((rank, word)) = crew.next()? {
+            self.hear(crew, rank, word)?;
+        }
+        Ok(())
+    }
+
     fn hear(&mut self, crew: &mut Crew, rank: Rank, word: Word) -> Result<()> {
         let transport = self.run.transport;
         match word {
@@ -140,10 +149,9 @@ impl Follow<'_> {
             && held.updates >= when
             && let Some(victim) = self.victim.take()
         {
-            crew.kill(victim)?;
+            let who = crew.kill(victim)?;
             self.killed = Some(Instant::now());
-            let name = Cast::new(self.args).part(victim).name();
-            self.bar.println(format!("killed {victim}, a {name}, after {} updates", held.updates));
+            self.bar.println(format!("killed {who}, after {} updates", held.updates));
         }
         Ok(())
     }

@@ -29,10 +29,11 @@ use self::{
     cast::{Cast, Part},
     follow::lead,
     network::Place,
+    results::Run,
     word::Word,
 };
 use crate::{
-    failure::{Explain, usage},
+    failure::{Explain, shown_when_stopped, usage},
     sys::signal,
 };
 
@@ -55,10 +56,22 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     let started = Instant::now();
     let place = Place::new(args)?;
     let mut runs = Vec::new();
+    let ended = lead_all(args, &place, &mut runs);
+    let stopped = shown_when_stopped(ended, runs.iter().any(|run| !run.epochs.is_empty()))?;
+    results::show(args, &runs, stopped.is_some(), started)?;
+    stopped.map_or(Ok(()), Err)
+}
+
+/// One training after the other; `runs` has what is known of each, also when one fails.
+fn lead_all(args: &TrainArgs, place: &Place, runs: &mut Vec<Run>) -> Result<()> {
     for carried in &args.transport {
-        runs.push(lead(args, carried.transport().name(), &place)?);
+        signal::check()?;
+        let mut run = Run::new(carried.transport().name());
+        let ended = lead(args, place, &mut run);
+        runs.push(run);
+        ended?;
     }
-    results::show(args, &runs, started)
+    Ok(())
 }
 
 /// This process is one rank, started by torchrun, by hand or by [`lead`].
@@ -91,8 +104,23 @@ fn check(args: &TrainArgs) -> Result<()> {
              async or ssp",
         ));
     }
+    if args.epochs == Some(0) {
+        return Err(usage("--epochs must be 1 or more"));
+    }
     if args.apart.is_nan() || args.apart < 0.0 {
         return Err(usage("--apart must be a number, 0 or above"));
+    }
+    if args.apart.is_finite() && !args.replica {
+        return Err(usage("--apart is about the --replica, and there is none"));
+    }
+    if args.staleness.is_some() && !matches!(args.mode, Method::Async | Method::Ssp) {
+        return Err(usage("--staleness has a meaning in --mode async and ssp only"));
+    }
+    if args.ahead.is_some() && args.mode != Method::Ssp {
+        return Err(usage("--ahead has a meaning in --mode ssp only"));
+    }
+    if args.lab {
+        network::star(args).check()?;
     }
     match args.kill {
         Some(victim) if Cast::new(args).last(victim.name()).is_none() => {

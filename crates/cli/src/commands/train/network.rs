@@ -3,7 +3,8 @@
 use std::{net::TcpListener, process::Command};
 
 use anyhow::{Context, Result};
-use laxity_lab::{Lab, Receive, run_ahead};
+use laxity_fabric::Rank;
+use laxity_lab::{Lab, Receive, engine::Health, run_ahead};
 
 use super::{args::TrainArgs, cast::Cast};
 use crate::commands::star::Star;
@@ -19,15 +20,20 @@ pub(super) enum Place {
     Lab(Box<Lab>),
 }
 
+/// The lab's network: a host for every rank, the server and its helpers included.
+pub(super) fn star(args: &TrainArgs) -> Star {
+    let TrainArgs { seed, rate, rtt, loss, buffer, background, .. } = *args;
+    let ranks = Cast::new(args).ranks();
+    Star { ranks, seed, rate, rtt, loss, buffer, background }
+}
+
 impl Place {
     pub(super) fn new(args: &TrainArgs) -> Result<Self> {
         if !args.lab {
             return Ok(Self::Here);
         }
-        let TrainArgs { seed, rate, rtt, loss, buffer, background, .. } = *args;
-        let ranks = Cast::new(args).ranks();
-        let star = Star { ranks, seed, rate, rtt, loss, buffer, background };
-        Ok(Self::Lab(Box::new(star.up("train", Receive::Interrupts)?)))
+        // Ranks compute for long, and packets must not wait for that.
+        Ok(Self::Lab(Box::new(star(args).up("train", Receive::Interrupts)?)))
     }
 
     /// Host and port of the store of a new run.
@@ -42,12 +48,36 @@ impl Place {
         }
     }
 
+    /// The host of a rank, in a lab.
+    pub(super) fn host(&self, rank: Rank) -> Option<&str> {
+        match self {
+            Self::Here => None,
+            Self::Lab(lab) => Some(&lab.hosts()[rank.index()].name),
+        }
+    }
+
+    /// Begins to count anew how well the lab keeps time.
+    pub(super) fn begin(&self) -> Result<()> {
+        match self {
+            Self::Here => Ok(()),
+            Self::Lab(lab) => lab.reset_health().context("the lab does not answer"),
+        }
+    }
+
+    /// How well the lab has kept time since.
+    pub(super) fn health(&self) -> Result<Option<Health>> {
+        match self {
+            Self::Here => Ok(None),
+            Self::Lab(lab) => Ok(Some(lab.status().context("the lab does not answer")?.health)),
+        }
+    }
+
     /// The command, in the place of a rank.
-    pub(super) fn put(&self, rank: u32, command: Command) -> Result<Command> {
+    pub(super) fn put(&self, rank: Rank, command: Command) -> Result<Command> {
         match self {
             Self::Here => Ok(command),
             Self::Lab(lab) => {
-                let mut command = lab.enter(&lab.hosts()[rank as usize].name, command)?;
+                let mut command = lab.enter(&lab.hosts()[rank.index()].name, command)?;
                 run_ahead(&mut command);
                 Ok(command)
             }

@@ -3,8 +3,9 @@
 use std::time::Instant;
 
 use anyhow::Result;
+use laxity_lab::engine::Health;
 use laxity_report::{
-    Row,
+    Meta, Row,
     chart::{Axis, LineChart, Series},
 };
 
@@ -30,11 +31,13 @@ pub(super) struct Run {
     pub(super) hash: Option<u64>,
     /// What the server and its helpers did, if there was one.
     pub(super) service: Option<Service>,
+    /// How well the lab kept time, if it was in one.
+    pub(super) lab: Option<Health>,
 }
 
 impl Run {
     pub(super) fn new(transport: &'static str) -> Self {
-        Self { transport, parameters: 0, epochs: Vec::new(), hash: None, service: None }
+        Self { transport, parameters: 0, epochs: Vec::new(), hash: None, service: None, lab: None }
     }
 }
 
@@ -69,9 +72,15 @@ pub(super) fn line(word: &Word) -> String {
     }
 }
 
-/// Prints all trainings and draws them.
-pub(super) fn show(args: &TrainArgs, runs: &[Run], started: Instant) -> Result<()> {
+/// Prints all trainings and draws them, or what there is of them if they were stopped early.
+pub(super) fn show(
+    args: &TrainArgs,
+    runs: &[Run],
+    stopped_early: bool,
+    started: Instant,
+) -> Result<()> {
     let mut report = output::report(started);
+    report.meta = meta(args, report.meta).with("stopped_early", stopped_early);
     for run in runs {
         for epoch in &run.epochs {
             report.push(
@@ -90,7 +99,10 @@ pub(super) fn show(args: &TrainArgs, runs: &[Run], started: Instant) -> Result<(
                     .with("step_ms", epoch.step_ms)
                     .with("step_p99_ms", epoch.step_p99_ms)
                     .with("reduce_ms", epoch.reduce_ms)
-                    .with("identical", run.service.is_none().then_some(run.hash.is_some())),
+                    // With a server there is one model; before the end nobody knows.
+                    .with("identical", run.hash.map(|_| true))
+                    .with("lab_valid", run.lab.as_ref().map(Health::is_valid))
+                    .with("lab_late_p99_us", run.lab.as_ref().map(late_us)),
             );
         }
         if let (Some(service), Some(row)) = (&run.service, report.rows.last_mut()) {
@@ -102,6 +114,17 @@ pub(super) fn show(args: &TrainArgs, runs: &[Run], started: Instant) -> Result<(
             format!("cannot write `{}`", path.display()),
             "check that the folder exists and can be written to",
         )?;
+    }
+    for run in runs {
+        if let Some(health) = run.lab.as_ref().filter(|health| !health.is_valid()) {
+            eprintln!(
+                "note: over {} the lab did not keep time (late by {:.0} µs at p99, {} packets lost in the \
+                 machine): its times do not count; a machine with less to do would help",
+                run.transport,
+                late_us(health),
+                health.ring_drops + health.refused
+            );
+        }
     }
     let columns = [
         "transport",
@@ -119,6 +142,23 @@ pub(super) fn show(args: &TrainArgs, runs: &[Run], started: Instant) -> Result<(
         true => Ok(()),
         false => output::print(&words(runs), To::Stdout),
     }
+}
+
+/// What the trainings have in common.
+fn meta(args: &TrainArgs, meta: Meta) -> Meta {
+    let meta = meta.seed(args.seed);
+    if !args.lab {
+        return meta;
+    }
+    meta.with("rate_gbps", args.rate.as_gbps_f64())
+        .with("rtt_us", args.rtt.as_us())
+        .with("loss", args.loss.get())
+        .with("buffer_bytes", args.buffer.get())
+        .with("background", args.background.get())
+}
+
+fn late_us(health: &Health) -> f64 {
+    health.lateness.p99.as_secs_f64() * 1e6
 }
 
 /// What the server did, beside the last epoch.

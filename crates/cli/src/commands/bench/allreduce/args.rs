@@ -159,19 +159,10 @@ impl AllReduceArgs {
         if self.size.get() < 4 * u64::from(self.ranks) || self.size.get() > 1 << 30 {
             return Err(usage("--size must lie between 4 bytes for each rank and 1 GiB"));
         }
-        let rate = self.rate.as_bps();
-        if !(1_000_000..=10_000_000_000).contains(&rate) {
-            return Err(usage("--rate must lie between 1Mbps and 10Gbps"));
-        }
-        if self.rtt > Span::from_secs(1) {
-            return Err(usage("--rtt must be at most 1s"));
-        }
         if self.min_delivery.get() <= 0.0 {
             return Err(usage("--min-delivery must be above 0: delivering nothing takes no time"));
         }
-        if self.background.get() > 0.9 {
-            return Err(usage("--background must be at most 0.9: the rest is what is measured"));
-        }
+        self.star().check()?;
         self.schemes.sort_unstable();
         self.schemes.dedup();
         Ok(self)

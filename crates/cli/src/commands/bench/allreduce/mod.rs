@@ -63,7 +63,7 @@ pub(super) fn run(args: &AllReduceArgs) -> Result<()> {
             count: schedule.count(who),
         })
         .collect();
-    results::show(&args, &measured, started)?;
+    results::show(&args, &measured, stopped.is_some(), started)?;
     stopped.map_or(Ok(()), Err)
 }
 

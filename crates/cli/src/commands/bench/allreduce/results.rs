@@ -84,8 +84,13 @@ fn default_control() -> String {
     read.map(|name| name.trim().to_owned()).unwrap_or_default()
 }
 
-/// Prints everything.
-pub(super) fn show(args: &AllReduceArgs, measured: &[Measured], started: Instant) -> Result<()> {
+/// Prints everything, or what there is of it if the measurement was stopped early.
+pub(super) fn show(
+    args: &AllReduceArgs,
+    measured: &[Measured],
+    stopped_early: bool,
+    started: Instant,
+) -> Result<()> {
     let mut report = output::report(started);
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     report.meta = std::mem::replace(&mut report.meta, Meta::new("", ""))
@@ -95,7 +100,8 @@ pub(super) fn show(args: &AllReduceArgs, measured: &[Measured], started: Instant
         .with("rtt_us", args.rtt.as_us())
         .with("buffer_bytes", args.buffer.get())
         .with("line_rate_told", args.line_rate)
-        .with("invalid_runs_count", args.accept_invalid);
+        .with("invalid_runs_count", args.accept_invalid)
+        .with("stopped_early", stopped_early);
     report.rows.extend(measured.iter().map(|one| one.row(args)));
     if let Some(path) = &args.svg {
         std::fs::write(path, picture(args, measured)).explain(
