@@ -12,6 +12,7 @@ use crate::{error::ReproduceError, experiment::Experiment, findings::Findings, o
 pub(super) struct Breakdown;
 
 /// Something that is added to another scheme.
+#[derive(Clone, Copy)]
 struct Step {
     scheme: &'static str,
     /// What it is compared with.
@@ -24,9 +25,6 @@ struct Step {
 const fn step(scheme: &'static str, before: &'static str, what: &'static str) -> Step {
     Step { scheme, before: Some(before), what, paper: None }
 }
-
-/// Where the steps whose last one is looked at beside exact traffic begin.
-const LATE: usize = 2;
 
 /// Exact traffic at 0.3 of the hosts' links, which goes on until the jobs have ended.
 const EXACT: &str = "[[workloads]]\nname = \"exact\"\nkind = \"poisson\"\nscheme = \"dctcp\"\nsize = \"fbhd\"\nmessages = 1\n\
@@ -41,6 +39,9 @@ const STEPS: [Step; 6] = [
     step("atp-fixprio", "atp-fixtlr", "moving target"),
     Step { paper: Some(0.47), ..step("atp-full", "atp-mrdf", "moving target and queue") },
 ];
+
+/// The steps that are also run beside exact traffic: the last and the one before.
+const BESIDE: [Step; 2] = [STEPS[2], STEPS[5]];
 
 impl Experiment for Breakdown {
     fn name(&self) -> &'static str {
@@ -90,8 +91,8 @@ impl Experiment for Breakdown {
                 judge(&mut findings, claim, paper, lasts);
             }
         }
-        let beside = jobs(options, &STEPS[LATE..], messages, EXACT)?;
-        compare(&mut findings, "exact", &STEPS[LATE..], &beside);
+        let beside = jobs(options, &BESIDE, messages, EXACT)?;
+        compare(&mut findings, "exact", &BESIDE, &beside);
         let of = |scheme: &str| of(&runs, scheme);
         let parts: Vec<_> =
             of(STEPS[0].scheme).iter().map(|run| run.min_delivery().to_string()).collect();
