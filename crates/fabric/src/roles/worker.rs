@@ -365,6 +365,9 @@ impl Worker {
             let way = Way::to(to, RoleKind::Worker, part.epoch);
             let sequence = self.post.send(way, &Word::Model(part.word), Some(&part.tensor));
             self.relay.left(to, sequence);
+            if to == self.me {
+                self.relay.over(to, sequence); // Nobody reports what stays here.
+            }
         }
     }
 

@@ -281,9 +281,9 @@ fn in_a_synchronous_round_all_who_ask_are_reached_together() {
 }
 
 /// How many updates each round plans, of five that come one after the other while the first is on its way.
-fn rounds(hold: Span) -> Vec<usize> {
+fn rounds(mode: Mode, hold: Span) -> Vec<usize> {
     let scheduler = Some(rank(6));
-    let options = ServerOptions { scheduler, ..ServerOptions::new(ranks(5)) };
+    let options = ServerOptions { mode, scheduler, ..ServerOptions::new(ranks(5)) };
     let server = Server::new(rank(0), vec![0.0; 250_000], Add, options).unwrap();
     let mut world = World { latency: Span::from_us(100), ..World::default() };
     world.add(Node::new(rank(0)).with_server(server));
@@ -309,6 +309,11 @@ fn rounds(hold: Span) -> Vec<usize> {
 
 #[test]
 fn updates_that_come_while_the_link_is_busy_are_planned_together() {
-    assert_eq!(rounds(Span::ZERO), [1, 1, 1, 1, 1]);
-    assert_eq!(rounds(Span::from_secs(5)), [1, 4]);
+    let free = Mode::Async { staleness: None };
+    assert_eq!(rounds(free, Span::ZERO), [1, 1, 1, 1, 1]);
+    assert_eq!(rounds(free, Span::from_secs(5)), [1, 4]);
+    // The first of a synchronous round wait for others, a quarter of the second that one takes.
+    let sync = Mode::Sync { enough: None };
+    assert_eq!(rounds(sync, Span::ZERO), [1, 1, 1, 1, 1]);
+    assert_eq!(rounds(sync, Span::from_secs(5)), [3, 2]);
 }

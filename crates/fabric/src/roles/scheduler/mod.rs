@@ -173,7 +173,7 @@ impl Scheduler {
             Some(rate) if sync && rate > Rate::ZERO => {
                 let takes = rate.time_for(Bytes::new(announce.bytes));
                 let busy = self.mostly_free(now, announce.server, rate).since(now);
-                takes / if busy > takes { 2 } else { 4 }
+                if busy > takes { busy - takes } else { takes / 4 }
             }
             _ => self.link_free(announce.server).unwrap_or(now).since(now),
         };
@@ -260,7 +260,8 @@ impl Scheduler {
             return;
         }
         self.told.extend(new.iter().copied());
-        let word = Word::Hosts(new.into_iter().map(|(host, rate)| Strength { host, rate }).collect());
+        let word =
+            Word::Hosts(new.into_iter().map(|(host, rate)| Strength { host, rate }).collect());
         for server in self.servers.keys() {
             self.post.send(Way::to(*server, RoleKind::Model, 0), &word, None);
         }

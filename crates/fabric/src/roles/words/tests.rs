@@ -117,11 +117,13 @@ fn of_servers() -> impl Strategy<Value = Word> {
                 Word::Progress(Progress { version, committed, refused })
             }
         ),
-        (any::<u64>(), version(), updates(), any::<(u64, u64)>()).prop_map(|(request, version, then, (first, of))| {
-            let asked = |one: UpdateId| Asked { worker: one.worker, request: one.number };
-            let then = then.into_iter().map(asked).collect();
-            Word::Model(Model { request, version, first, of, then })
-        }),
+        (any::<u64>(), version(), updates(), any::<(u64, u64)>()).prop_map(
+            |(request, version, then, (first, of))| {
+                let asked = |one: UpdateId| Asked { worker: one.worker, request: one.number };
+                let then = then.into_iter().map(asked).collect();
+                Word::Model(Model { request, version, first, of, then })
+            }
+        ),
         (version(), version(), updates()).prop_map(|(before, version, members)| Word::Step(Step {
             before,
             version,
