@@ -16,8 +16,9 @@ use super::{
     ids::{UpdateId, Version},
     node::Node,
     notice::Notice,
+    push::{Push, PushError},
     reason::Reason,
-    worker::{Push, PushError, Worker},
+    worker::Worker,
 };
 use crate::{carrier::Carrier, rank::Rank};
 

@@ -13,13 +13,16 @@
 //! promised, and under which conditions, is in docs/roles.md.
 
 mod aggregator;
+mod arriving;
 mod codec;
 pub mod drive;
 mod ids;
 mod node;
 mod notice;
 mod post;
+mod push;
 mod reason;
+mod relay;
 mod replica;
 mod rule;
 mod scheduler;
@@ -39,13 +42,14 @@ pub use self::{
     node::Node,
     notice::{Commit, Notice, Promotion},
     post::Letter,
+    push::{Push, PushError},
     reason::Reason,
     replica::{Replica, ReplicaOptions},
     rule::{AdaDelay, Add, Facts, Rule, Sgd},
     scheduler::{Explained, RestoreError, Scheduler, SchedulerOptions, View},
     server::{AckAfter, Mode, Replication, Server, ServerError, ServerOptions},
     tensor::{Gaps, Tensor, norm},
-    worker::{Push, PushError, Worker, WorkerOptions},
+    worker::{Worker, WorkerOptions},
 };
 
 /// A state machine that takes part in training.

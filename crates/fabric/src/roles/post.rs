@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// The layout of words.
-const LAYOUT: u8 = 1;
+const LAYOUT: u8 = 2;
 /// The most words of one sender that wait for the rest of themselves.
 const MOST_HALVES: usize = 64;
 /// The most parts of one tensor.

@@ -75,6 +75,16 @@ impl Tensor {
         chunks.iter().map(|bytes| f32::from_le_bytes(*bytes))
     }
 
+    /// Some of its elements, by themselves.
+    pub(crate) fn part(&self, range: Range<usize>) -> Self {
+        let missing = self.missing.iter().map(|gap| {
+            let within = gap.start.max(range.start)..gap.end.min(range.end);
+            within.start.saturating_sub(range.start)..within.end.saturating_sub(range.start)
+        });
+        let missing = missing.filter(|gap| !gap.is_empty()).collect();
+        Self { bytes: self.bytes.slice(range.start * 4..range.end * 4), missing }
+    }
+
     pub(crate) fn bytes(&self) -> &Bytes {
         &self.bytes
     }

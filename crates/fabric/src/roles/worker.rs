@@ -2,15 +2,18 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use laxity_interface::{Bytes, Fraction, Rate, Span, Time};
+use laxity_interface::{Bytes, Rate, Span, Time};
 
 use super::{
-    Role, earliest,
+    Role,
+    arriving::Arriving,
+    earliest,
     ids::{RoleKind, UpdateId, Version},
     notice::Notice,
     post::{Letter, Post, Way},
+    push::{Push, PushError, WINDOW},
     reason::Reason,
-    server::pass_on,
+    relay::Relay,
     tensor::Tensor,
     words::{
         Action, Announce, Entry, Get, Measured, Model, Promoted, Refused, Register, Update, Word,
@@ -20,9 +23,6 @@ use crate::{
     carrier::{Parcel, Slack},
     rank::Rank,
 };
-
-/// The most updates of a worker that are not decided. Servers remember many times as many.
-const WINDOW: usize = 64;
 
 /// How a worker works.
 #[derive(Clone, PartialEq, Debug)]
@@ -48,53 +48,6 @@ impl Default for WorkerOptions {
     }
 }
 
-/// An update to be pushed.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Push {
-    /// The elements.
-    pub update: Tensor,
-    /// How much is lost with it: the Euclidean norm.
-    pub norm: f64,
-    /// What it was computed from.
-    pub version: Version,
-    /// The least part of it that must arrive.
-    pub min_delivery: Fraction,
-}
-
-impl Push {
-    /// A whole update computed from this version.
-    pub fn new(values: &[f32], version: Version) -> Self {
-        let norm = super::tensor::norm(values);
-        Self { update: Tensor::new(values), norm, version, min_delivery: Fraction::ONE }
-    }
-}
-
-/// Why an update was not taken.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PushError {
-    /// Too many are on their way.
-    #[error("{worker} has {WINDOW} updates on their way: wait for one of them to be decided")]
-    Full {
-        /// The worker.
-        worker: Rank,
-    },
-    /// It has no elements.
-    #[error("{worker} pushed an update without elements")]
-    Empty {
-        /// The worker.
-        worker: Rank,
-    },
-    /// Its norm is none.
-    #[error("{worker} pushed an update with norm {norm}: give a finite number, 0 or above")]
-    Norm {
-        /// The worker.
-        worker: Rank,
-        /// As given.
-        norm: f64,
-    },
-}
-
 /// Who answers for a server.
 #[derive(Clone, Copy, Debug)]
 struct Target {
@@ -112,7 +65,8 @@ enum Stage {
     /// The scheduler has been asked, and answers until then.
     Announced { until: Time },
     /// It has been handed to the carrier, or will be when its time comes.
-    Sent { to: Rank, sequence: u64, begun: Time, give_up: Option<Time> },
+    /// `begun` is not known where it is held back: such a transfer says nothing of the network.
+    Sent { to: Rank, sequence: u64, begun: Option<Time>, give_up: Option<Time> },
     /// Its server is lost.
     Stranded,
 }
@@ -143,6 +97,8 @@ pub struct Worker {
     next_request: u64,
     pending: BTreeMap<u64, Pending>,
     questions: BTreeMap<u64, Question>,
+    arriving: Arriving,
+    relay: Relay,
 }
 
 impl Worker {
@@ -161,6 +117,8 @@ impl Worker {
             next_request: 0,
             pending: BTreeMap::new(),
             questions: BTreeMap::new(),
+            arriving: Arriving::default(),
+            relay: Relay::default(),
         };
         if let Some(scheduler) = scheduler {
             made.register(scheduler);
@@ -300,7 +258,8 @@ impl Worker {
         let way = Way { to, role, epoch: target.epoch, slack, at, rate };
         let sequence = self.post.send(way, &Word::Update(word), Some(&pending.push.update));
         let give_up = through.map(|through| at + through.give_up);
-        pending.stage = Stage::Sent { to, sequence, begun: at, give_up };
+        let begun = Some(at).filter(|_| rate.is_none());
+        pending.stage = Stage::Sent { to, sequence, begun, give_up };
     }
 
     /// The scheduler said what to do.
@@ -388,17 +347,28 @@ impl Worker {
         mine.map(|(number, _)| *number).collect()
     }
 
-    fn model(&mut self, epoch: u32, word: Model, tensor: Option<Tensor>) {
+    fn model(&mut self, epoch: u32, word: &Model, tensor: Option<Tensor>) {
         let Some(tensor) = tensor else { return };
-        let Model { request, version, then } = word;
-        for (to, then) in pass_on(&then) {
-            let way = Way::to(to.worker, RoleKind::Worker, epoch);
-            let word = Word::Model(Model { request: to.request, version, then });
-            self.post.send(way, &word, Some(&tensor));
-        }
-        let Some(question) = self.questions.remove(&request) else { return };
-        let (server, values) = (self.target(question.server).now, tensor.values());
+        self.relay.pass(epoch, word, &tensor);
+        self.pass_on();
+        let (request, version) = (word.request, word.version);
+        let Some(question) = self.questions.get(&request) else { return };
+        let home = question.server;
+        let Some(values) = self.arriving.add(word, tensor) else { return };
+        self.questions.remove(&request);
+        let server = self.target(home).now;
         self.notices.push_back(Notice::Model { request, server, version, values });
+    }
+
+    fn pass_on(&mut self) {
+        while let Some((to, part)) = self.relay.next() {
+            let way = Way::to(to, RoleKind::Worker, part.epoch);
+            let sequence = self.post.send(way, &Word::Model(part.word), Some(&part.tensor));
+            self.relay.left(to, sequence);
+            if to == self.me {
+                self.relay.over(to, sequence); // Nobody reports what stays here.
+            }
+        }
     }
 
     fn scheduler_gone(&mut self, now: Time) {
@@ -456,7 +426,7 @@ impl Role for Worker {
                 }
             }
             Word::Refused(refused) => self.refused(now, refused),
-            Word::Model(word) => self.model(epoch, word, tensor),
+            Word::Model(word) => self.model(epoch, &word, tensor),
             Word::Promoted(promoted) => self.moved(now, from, promoted),
             Word::Beat(_) if from_role == RoleKind::Scheduler => self.register(from),
             other => self.notices.push_back(Notice::Refusal {
@@ -468,6 +438,7 @@ impl Role for Worker {
 
     fn handle_lost(&mut self, now: Time, peer: Rank) {
         self.post.forget(peer);
+        self.relay.forget(peer);
         if self.options.scheduler == Some(peer) {
             self.scheduler_gone(now);
         }
@@ -489,6 +460,9 @@ impl Role for Worker {
     }
 
     fn handle_undelivered(&mut self, now: Time, to: Rank, sequence: u64) {
+        if self.relay.over(to, sequence) {
+            return self.pass_on();
+        }
         let found = self.pending.iter().find(|(_, pending)| {
             matches!(pending.stage, Stage::Sent { sequence: s, .. } if s == sequence)
         });
@@ -502,9 +476,12 @@ impl Role for Worker {
     }
 
     fn handle_delivered(&mut self, now: Time, to: Rank, sequence: u64) {
+        if self.relay.over(to, sequence) {
+            return self.pass_on();
+        }
         let found = self.pending.values().find_map(|pending| match pending.stage {
             Stage::Sent { sequence: s, begun, .. } if s == sequence => {
-                Some((begun, pending.push.update.bytes().len()))
+                Some((begun?, pending.push.update.bytes().len()))
             }
             _ => None,
         });
@@ -552,6 +529,7 @@ impl Role for Worker {
             let of_home = self.questions.iter().filter(|(_, q)| q.server == home);
             for request in of_home.map(|(request, _)| *request).collect::<Vec<_>>() {
                 self.questions.remove(&request);
+                self.arriving.forget(request);
                 self.notices.push_back(Notice::NoModel { request, reason });
             }
         }

@@ -29,6 +29,8 @@ pub(crate) struct Job {
     pub(crate) scheduled: bool,
     /// How many models leave the server at once, and how many workers each of them reaches.
     pub(crate) answers: Option<(usize, usize)>,
+    /// Into how many parts models are cut that workers pass on.
+    pub(crate) parts: usize,
     pub(crate) seed: u64,
 }
 
@@ -42,6 +44,7 @@ impl Job {
             replication: Replication::default(),
             scheduled: true,
             answers: None,
+            parts: 1,
             seed: 1,
         }
     }
@@ -63,6 +66,7 @@ impl Job {
             scheduler: self.scheduler(),
             answers: self.answers.map(|(most, _)| most),
             relay: self.answers.map_or(1, |(_, relay)| relay),
+            parts: self.parts,
             ..ServerOptions::new(self.ranks())
         }
     }

@@ -240,8 +240,8 @@ fn a_paced_update_arrives_whole() {
 }
 
 /// Six workers that ask at once, and when each has the model.
-fn models_at(answers: Option<usize>, relay: usize) -> Vec<f64> {
-    let options = ServerOptions { answers, relay, ..ServerOptions::new(ranks(6)) };
+fn models_at(mode: Mode, answers: Option<usize>, relay: usize, parts: usize) -> Vec<f64> {
+    let options = ServerOptions { mode, answers, relay, parts, ..ServerOptions::new(ranks(6)) };
     let server = Server::new(rank(0), vec![0.0; 250_000], Add, options).unwrap();
     let mut world = plain(server, 6);
     for host in 0..=6 {
@@ -256,7 +256,7 @@ fn models_at(answers: Option<usize>, relay: usize) -> Vec<f64> {
         .map(|worker| {
             let mut told = world.notices.iter().filter(|(_, who, _)| *who == worker);
             let model = told.find(|(_, _, notice)| matches!(notice, Notice::Model { .. }));
-            (model.expect("everybody gets the model").0.as_ps() as f64 / 1e12).round()
+            (model.expect("everybody gets the model").0.as_ps() as f64 / 1e11).round() / 10.0
         })
         .collect();
     at.sort_by(f64::total_cmp);
@@ -265,17 +265,25 @@ fn models_at(answers: Option<usize>, relay: usize) -> Vec<f64> {
 
 #[test]
 fn models_leave_in_turn_and_workers_pass_them_on() {
-    assert_eq!(models_at(Some(1), 1), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let free = Mode::Async { staleness: None };
+    assert_eq!(models_at(free, Some(1), 1, 1), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
     // The first by itself; then the second for five: it passes it on to two, one after the other on its link, and
     // each of those to one more.
-    let passed = models_at(Some(1), 8);
-    assert_eq!(passed, [1.0, 2.0, 3.0, 4.0, 4.0, 5.0]);
+    assert_eq!(models_at(free, Some(1), 8, 1), [1.0, 2.0, 3.0, 4.0, 4.0, 5.0]);
+    // In tenths, which go on at once.
+    assert_eq!(models_at(free, Some(1), 8, 10), [1.0, 2.0, 2.1, 2.2, 2.3, 2.4]);
+}
+
+#[test]
+fn in_a_synchronous_round_all_who_ask_are_reached_together() {
+    let rounds = Mode::Sync { enough: None };
+    assert_eq!(models_at(rounds, Some(1), 8, 10), [1.0, 1.1, 1.2, 1.3, 1.4, 1.5]);
 }
 
 /// How many updates each round plans, of five that come one after the other while the first is on its way.
-fn rounds(hold: Span) -> Vec<usize> {
+fn rounds(mode: Mode, hold: Span) -> Vec<usize> {
     let scheduler = Some(rank(6));
-    let options = ServerOptions { scheduler, ..ServerOptions::new(ranks(5)) };
+    let options = ServerOptions { mode, scheduler, ..ServerOptions::new(ranks(5)) };
     let server = Server::new(rank(0), vec![0.0; 250_000], Add, options).unwrap();
     let mut world = World { latency: Span::from_us(100), ..World::default() };
     world.add(Node::new(rank(0)).with_server(server));
@@ -301,6 +309,11 @@ fn rounds(hold: Span) -> Vec<usize> {
 
 #[test]
 fn updates_that_come_while_the_link_is_busy_are_planned_together() {
-    assert_eq!(rounds(Span::ZERO), [1, 1, 1, 1, 1]);
-    assert_eq!(rounds(Span::from_secs(5)), [1, 4]);
+    let free = Mode::Async { staleness: None };
+    assert_eq!(rounds(free, Span::ZERO), [1, 1, 1, 1, 1]);
+    assert_eq!(rounds(free, Span::from_secs(5)), [1, 4]);
+    // The first of a synchronous round wait for others, a quarter of the second that one takes.
+    let sync = Mode::Sync { enough: None };
+    assert_eq!(rounds(sync, Span::ZERO), [1, 1, 1, 1, 1]);
+    assert_eq!(rounds(sync, Span::from_secs(5)), [3, 2]);
 }

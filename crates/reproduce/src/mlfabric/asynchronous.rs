@@ -28,6 +28,8 @@ pub(super) struct Size {
     pub(super) seeds: u64,
     /// Seeds that rates are found with.
     pub(super) trials: u64,
+    /// How many workers a model of ours reaches.
+    pub(super) relay: usize,
     /// Trainings are given up after this.
     pub(super) limit: Span,
 }
@@ -69,6 +71,7 @@ impl Experiment for Asynchronous {
             workers: 30,
             seeds: options.pick(2, 8),
             trials: 1,
+            relay: 1,
             limit: Span::from_secs(options.pick(300, 900)),
         };
         let task = Task::pictures(16, 16, 1.3);
@@ -130,7 +133,7 @@ pub(super) fn one(
 ) -> Result<Cell, ReproduceError> {
     let run = |rate: f64, seed: u64, limit: f64| {
         let setting = Setting { compute, contention, seed };
-        let system = way.asynchronous(rate, bound(size.workers));
+        let system = way.asynchronous(rate, bound(size.workers), size.relay);
         train(task, &system, size.workers, setting, Span::from_secs_f64(limit))
     };
     let most = size.limit.as_secs_f64();

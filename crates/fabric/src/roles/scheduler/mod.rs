@@ -7,19 +7,20 @@ mod view;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use laxity_interface::{Span, Time};
+use laxity_interface::{Bytes, Rate, Span, Time};
 
 pub use self::{history::Explained, save::RestoreError, view::View};
 use self::{
     history::History,
     round::{Answer, Booking, Question, ServerFacts, Waiting},
+    view::{Left, Link},
 };
 use super::{
     Role, earliest,
     ids::{RoleKind, UpdateId, Version},
     notice::Notice,
     post::{Letter, Post, Way},
-    words::{Action, Announce, Beat, Progress, Promoted, Register, Word},
+    words::{Action, Announce, Beat, Progress, Promoted, Register, Strength, Word},
 };
 use crate::{carrier::Parcel, rank::Rank};
 
@@ -29,7 +30,8 @@ pub struct SchedulerOptions {
     /// How long announcements are gathered before they are planned together.
     pub interval: Span,
     /// How long announcements wait, at most, while the server's link is booked anyway: what is planned together
-    /// can be summed. Workers must have more patience than this. In synchronous rounds nothing waits.
+    /// can be summed. Workers must have more patience than this. In synchronous rounds sums begin sooner, while the link is
+    /// busy, and the first updates wait for others for a quarter of the time that one takes.
     pub hold: Span,
     /// With so many waiting, planning waits for neither.
     pub batch: usize,
@@ -92,6 +94,8 @@ pub struct Scheduler {
     next_sum: u64,
     next_round: Option<Time>,
     next_beat: Time,
+    /// What servers were told of hosts.
+    told: BTreeMap<Rank, Rate>,
 }
 
 impl Scheduler {
@@ -113,6 +117,7 @@ impl Scheduler {
             next_round: None,
             // At once: who is there answers, and knows that it is there.
             next_beat: Time::ZERO,
+            told: BTreeMap::new(),
             options,
         }
     }
@@ -148,15 +153,46 @@ impl Scheduler {
             return;
         }
         self.waiting.insert(announce.update, Waiting { announce });
-        // In a synchronous round everybody waits for the last: sums begin while the link is still busy.
-        let sync = self.servers.get(&announce.server).is_some_and(|facts| facts.sync);
-        let hold = if sync { Span::ZERO } else { self.options.hold };
-        let free = self.link_free(announce.server).unwrap_or(now).min(now + hold);
-        let due = free.max(now + self.options.interval);
-        let due = self.next_round.get_or_insert(due);
-        if self.waiting.len() >= self.options.batch {
-            *due = now;
+        if self.next_round.is_none() {
+            self.next_round = Some(self.due(now, announce));
         }
+        if self.waiting.len() >= self.options.batch {
+            self.next_round = Some(now);
+        }
+    }
+
+    /// When an announcement is planned, if no other is planned before.
+    ///
+    /// In a synchronous round everybody waits for the last, and only what is planned together can be summed. So the first
+    /// are gathered for a quarter of the time that one of them takes into the server, and others while more than one such
+    /// time is booked: sums that begin then are ready when the link is free.
+    fn due(&self, now: Time, announce: Announce) -> Time {
+        let (soon, hold) = (now + self.options.interval, self.options.hold);
+        let sync = self.servers.get(&announce.server).is_some_and(|facts| facts.sync);
+        let wait = match self.view.rate(Link::Down(announce.server), now) {
+            Some(rate) if sync && rate > Rate::ZERO => {
+                let takes = rate.time_for(Bytes::new(announce.bytes));
+                let busy = self.mostly_free(now, announce.server, rate).since(now);
+                if busy > takes { busy - takes } else { takes / 4 }
+            }
+            _ => self.link_free(announce.server).unwrap_or(now).since(now),
+        };
+        soon.max(now + wait.min(hold))
+    }
+
+    /// When half of a server's link is free. (Late updates of slow hosts use little of it, for long.)
+    fn mostly_free(&self, now: Time, server: Rank, rate: Rate) -> Time {
+        let mut left = Left::new(&self.view);
+        for booking in self.booked.iter().filter(|one| one.server == server) {
+            left.take(&booking.links, &booking.used);
+        }
+        let Some(left) = left.steps(Link::Down(server)) else { return now };
+        let mut at = now;
+        while left.at(at) < rate.mul_f64(0.5) {
+            let Some(next) = left.next_change(at) else { break };
+            at = next;
+        }
+        at
     }
 
     /// When everything that was planned for a server has arrived; nothing if nothing is on its way.
@@ -212,6 +248,23 @@ impl Scheduler {
         for entry in entries {
             self.tell(now, servers[&entry.update], entry);
         }
+        self.tell_hosts(now);
+    }
+
+    /// Tells servers what workers send and receive, where that has changed: models go by the fast ones first.
+    fn tell_hosts(&mut self, now: Time) {
+        let of = |host: &Rank| Some((*host, self.view.known_strength(*host, now)?));
+        let known = self.workers.iter().filter_map(of);
+        let new: Vec<_> = known.filter(|(host, rate)| self.told.get(host) != Some(rate)).collect();
+        if new.is_empty() {
+            return;
+        }
+        self.told.extend(new.iter().copied());
+        let word =
+            Word::Hosts(new.into_iter().map(|(host, rate)| Strength { host, rate }).collect());
+        for server in self.servers.keys() {
+            self.post.send(Way::to(*server, RoleKind::Model, 0), &word, None);
+        }
     }
 
     fn registered(&mut self, from: Rank, word: Register) {
@@ -226,6 +279,7 @@ impl Scheduler {
                 let Register { sync, staleness, version, .. } = word;
                 let Version { epoch, commits } = version;
                 self.servers.insert(from, ServerFacts { commits, epoch, staleness, sync });
+                self.told.clear();
             }
             RoleKind::Scheduler => {}
         }
@@ -261,6 +315,7 @@ impl Scheduler {
 
     fn beat(&mut self, now: Time) {
         self.next_beat = now + self.options.beat;
+        self.tell_hosts(now);
         let word = beat_word();
         let hosts = self.workers.iter().map(|host| (*host, RoleKind::Worker));
         let hosts = hosts.chain(self.servers.keys().map(|host| (*host, RoleKind::Model)));
@@ -289,7 +344,7 @@ impl Role for Scheduler {
             }
             Word::Progress(word) => self.progress(now, from, word),
             Word::Promoted(word) => self.moved(from, word),
-            Word::Measured(word) => self.view.measured(from, word.to, word.rate),
+            Word::Measured(word) => self.view.measured(now, from, word.to, word.rate),
             other => self.notices.push_back(Notice::Refusal {
                 from,
                 what: format!("{from} said {other:?} to {}, which is the scheduler", self.me),
@@ -300,6 +355,7 @@ impl Role for Scheduler {
     fn handle_lost(&mut self, _now: Time, peer: Rank) {
         self.post.forget(peer);
         self.workers.remove(&peer);
+        self.told.remove(&peer);
         self.aggregators.remove(&peer);
         self.waiting.retain(|update, _| update.worker != peer);
         self.booked.retain(|one| one.update.worker != peer && one.at != Some(peer));

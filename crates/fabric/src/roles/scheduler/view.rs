@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use laxity_interface::{Rate, Time};
+use laxity_interface::{Rate, Span, Time};
 use laxity_planner::{Network, Steps};
 use laxity_topology::{LinkId, Path};
 
@@ -11,6 +11,12 @@ use crate::rank::Rank;
 
 /// The most pairs whose measurements are kept.
 const MOST_PAIRS: usize = 1 << 18;
+
+/// How long a measurement counts.
+const COUNTS: Span = Span::from_secs(2);
+
+/// A transfer with this part of what both hosts' links have was limited by them.
+const EXPLAINED: f64 = 0.8;
 
 /// A way into, out of or between hosts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -57,21 +63,31 @@ impl View {
         self
     }
 
-    /// A transfer between two hosts reached this rate. Later measurements count more: of what is new,
-    /// a quarter.
-    pub fn measured(&mut self, from: Rank, to: Rank, rate: Rate) {
+    /// A transfer between two hosts reached this rate.
+    ///
+    /// One that was about as fast as the hosts' own links says that nothing else limits the pair. What was slower counts for
+    /// a while: other transfers may have been the cause, or a link that has become faster since. Later measurements count
+    /// more: of what is new, a quarter.
+    pub fn measured(&mut self, now: Time, from: Rank, to: Rank, rate: Rate) {
         let link = Link::Pair(from, to);
+        let hosts = [Link::Up(from), Link::Down(to)].map(|link| self.rate(link, now));
+        if hosts.into_iter().flatten().min().is_some_and(|least| rate >= least.mul_f64(EXPLAINED)) {
+            self.links.remove(&link);
+            return;
+        }
         if !self.links.contains_key(&link) && self.links.len() >= MOST_PAIRS {
             return;
         }
-        let before = self.links.get(&link).map_or(rate, |steps| steps.at(Time::ZERO));
+        let before = self.between(now, from, to).unwrap_or(rate);
         let new = before.mul_f64(0.75).as_bps() + rate.mul_f64(0.25).as_bps();
-        self.links.insert(link, Steps::constant(Rate::bps(new.max(1))));
+        let new = Rate::bps(new.max(1));
+        self.links.insert(link, Steps::new([(Time::ZERO, new), (now + COUNTS, Rate::MAX)]));
     }
 
-    /// What was measured between two hosts.
-    pub fn between(&self, from: Rank, to: Rank) -> Option<Rate> {
-        self.links.get(&Link::Pair(from, to)).map(|steps| steps.at(Time::ZERO))
+    /// What was measured between two hosts and still counts.
+    pub fn between(&self, now: Time, from: Rank, to: Rank) -> Option<Rate> {
+        let known = self.links.get(&Link::Pair(from, to))?;
+        Some(known.at(now)).filter(|rate| *rate < Rate::MAX)
     }
 
     pub(super) fn steps(&self, link: Link) -> Option<Steps> {
@@ -91,6 +107,12 @@ impl View {
             (None, Link::Pair(..)) => None,
             (None, Link::Up(_) | Link::Down(_)) => Some(self.usual),
         }
+    }
+
+    /// The lesser of what a host sends and receives, if anything is known of it.
+    pub(super) fn known_strength(&self, host: Rank, now: Time) -> Option<Rate> {
+        let known = self.links.contains_key(&Link::Up(host));
+        known.then(|| self.strength(host, now))
     }
 
     /// The lesser of what a host sends and receives, to choose among hosts.
@@ -125,7 +147,7 @@ impl<'a> Left<'a> {
     }
 
     /// What is left of a link; nothing for pairs that were not measured.
-    fn steps(&self, link: Link) -> Option<Steps> {
+    pub(super) fn steps(&self, link: Link) -> Option<Steps> {
         self.taken.get(&link).cloned().or_else(|| self.view.steps(link))
     }
 
@@ -187,5 +209,29 @@ impl Part<'_> {
     /// The links that were added, for the planner. Others cannot be added any more.
     pub(super) fn network(&mut self) -> Network {
         Network::of_steps(std::mem::take(&mut self.steps))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measurements_count_for_a_while_unless_hosts_explain_them() {
+        let (a, b) = (Rank::new(1), Rank::new(2));
+        let at = |ms| Time::ZERO + Span::from_ms(ms);
+        let mbps = Rate::from_mbps;
+        let mut view = View::new(mbps(100)).with_host(a, mbps(50), mbps(50));
+        view.measured(at(0), a, b, mbps(45));
+        assert_eq!(view.between(at(0), a, b), None, "the host's own link");
+        view.measured(at(0), a, b, mbps(20));
+        view.measured(at(1000), a, b, mbps(16));
+        assert_eq!(view.between(at(1000), a, b), Some(mbps(19)));
+        assert_eq!(view.between(at(2999), a, b), Some(mbps(19)));
+        assert_eq!(view.between(at(3000), a, b), None, "too long ago");
+        view.measured(at(4000), a, b, mbps(10));
+        assert_eq!(view.between(at(4000), a, b), Some(mbps(10)));
+        view.measured(at(4100), a, b, mbps(48));
+        assert_eq!(view.between(at(4100), a, b), None);
     }
 }

@@ -1,10 +1,12 @@
 //! Answers: models to workers, acknowledgements, and what the replica lacks.
 
-use laxity_interface::Time;
+use laxity_interface::{Span, Time};
 
 use super::{
-    AckAfter, Mode, Server, follow,
-    passing::{Room, Transfer},
+    AckAfter, Mode, Server,
+    cast::{Cast, chains},
+    follow,
+    passing::{Link, Room, Transfer},
 };
 use crate::{
     carrier::Slack,
@@ -20,6 +22,9 @@ use crate::{
 
 /// Copies for the replica use what others leave, unless a commit waits for them.
 const LAST: u32 = u32::MAX;
+
+/// How long those who have asked wait for others who are about to, before models leave.
+const GATHER: Span = Span::from_ms(5);
 
 /// Acknowledgements of a commit that have not been given.
 #[derive(Debug)]
@@ -43,11 +48,35 @@ impl Server {
         // A worker that asks again, after it has been started anew, means the new question.
         self.questions.retain(|(worker, old)| *worker != from || old.request != get.request);
         self.questions.push((from, get));
+        self.expected.remove(&from);
         self.answer(now);
+    }
+
+    /// Whether more questions come in a moment: after a synchronous round everybody asks, and only who has asked can be
+    /// reached by way of others.
+    fn gathers(&mut self, now: Time) -> bool {
+        let sync = matches!(self.options.mode, Mode::Sync { .. });
+        if !sync || self.options.answers.is_none() || self.options.relay < 2 {
+            return false;
+        }
+        let reaches = |(_, get): &(Rank, Get)| self.weights.reaches(get.at_least);
+        if self.expected.is_disjoint(&self.living) || !self.questions.iter().any(reaches) {
+            self.gathers = None;
+            return false;
+        }
+        let until = *self.gathers.get_or_insert(now + GATHER);
+        if until <= now {
+            self.expected.clear(); // They will be answered when they ask.
+            self.gathers = None;
+        }
+        now < until
     }
 
     /// Answers all questions that can be answered.
     pub(super) fn answer(&mut self, now: Time) {
+        if self.gathers(now) {
+            return;
+        }
         let slowest =
             self.living.iter().map(|worker| self.clocks.get(worker).copied().unwrap_or(0)).min();
         let ahead = match self.options.mode {
@@ -74,13 +103,26 @@ impl Server {
         let of = |one: &Asked| ready.iter().find(|(asked, _)| asked == one).map(|(_, get)| *get);
         let version = self.weights.version;
         let all = ready.iter().map(|(asked, _)| *asked);
+        if relay > 1 && self.options.parts > 1 && ready.len() > 1 && transfers > 0 {
+            let mut order: Vec<_> = all.collect();
+            self.passing.sort(&mut order);
+            let tensor = self.weights.tensor().clone();
+            let cast = Cast::new(version, tensor, self.options.parts, &order);
+            let questions = ready.iter().map(|(asked, get)| (asked.worker, *get)).collect();
+            let cast = self.passing.begin(cast, questions);
+            for chain in chains(&order, transfers) {
+                self.send_part(now, Link { cast, chain });
+            }
+            return;
+        }
         let (slow, swift): (Vec<_>, Vec<_>) = all.partition(|one| self.passing.is_slow(one.worker));
         // Nobody waits for what a slow worker would pass on.
         let alone = slow.into_iter().map(|to| Transfer { to, then: Vec::new() });
         let dealt = self.passing.deal(swift, transfers);
         for Transfer { to, then } in dealt.into_iter().chain(alone) {
             let behind = then.iter().filter_map(|one| Some((one.worker, of(one)?))).collect();
-            let word = Word::Model(Model { request: to.request, version, then });
+            let of = self.weights.elements() as u64;
+            let word = Word::Model(Model { request: to.request, version, first: 0, of, then });
             let way = Way::to(to.worker, RoleKind::Worker, version.epoch);
             let sequence = self.post.send(way, &word, Some(self.weights.tensor()));
             if self.options.answers.is_some() {
@@ -89,11 +131,31 @@ impl Server {
         }
     }
 
-    /// A letter has reached its end: if it brought a model, others have their turn.
+    /// Sends the next part of a model along a chain; says whether there was one.
+    fn send_part(&mut self, now: Time, link: Link) -> bool {
+        let Some(cast) = self.passing.cast(link.cast) else { return false };
+        let (version, of) = (cast.version, cast.elements());
+        let Some((first, tensor)) = cast.next() else { return false };
+        let Some((to, then)) = link.chain.split_first() else { return false };
+        let (to, request, then) = (to.worker, to.request, then.to_vec());
+        let word = Word::Model(Model { request, version, first, of, then });
+        let way = Way::to(to, RoleKind::Worker, version.epoch);
+        let sequence = self.post.send(way, &word, Some(&tensor));
+        self.passing.part_left(now, sequence, to, link);
+        true
+    }
+
+    /// A letter has reached its end: if it brought a model, others have their turn; of a model in parts, the next.
     pub(super) fn answered(&mut self, now: Time, sequence: u64) {
-        if self.passing.arrived(now, sequence) {
-            self.answer(now);
+        let Some(link) = self.passing.arrived(now, sequence) else { return };
+        if let Some(link) = link {
+            let cast = link.cast;
+            if self.send_part(now, link) {
+                return;
+            }
+            self.passing.end(cast);
         }
+        self.answer(now);
     }
 
     pub(super) fn is_owed(&self, update: UpdateId) -> bool {

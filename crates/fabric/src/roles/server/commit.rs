@@ -170,6 +170,7 @@ impl Server {
             let step = Step { before, version, members: updates.clone() };
             follower.committed(step, norm, || Tensor::new(&values));
         }
+        self.expected.extend(updates.iter().map(|update| update.worker));
         self.weights.apply(values.into_iter(), version);
         for update in &updates {
             self.decided.insert(*update);

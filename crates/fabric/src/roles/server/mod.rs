@@ -2,6 +2,7 @@
 //! acknowledges when the policy allows.
 
 mod answer;
+mod cast;
 mod commit;
 mod decided;
 mod follow;
@@ -47,6 +48,9 @@ pub struct Server {
     /// How many updates each worker has pushed, as far as it has said.
     clocks: BTreeMap<Rank, u64>,
     questions: Vec<(Rank, Get)>,
+    /// Who is about to ask, and how long those who have asked wait for them.
+    expected: BTreeSet<Rank>,
+    gathers: Option<Time>,
     passing: Passing,
     follower: Option<Follower>,
     owed: VecDeque<Owed>,
@@ -100,6 +104,8 @@ impl Server {
             living: options.workers.iter().copied().collect(),
             clocks: BTreeMap::new(),
             questions: Vec::new(),
+            expected: options.workers.iter().copied().collect(),
+            gathers: None,
             passing: Passing::default(),
             follower: None,
             owed: VecDeque::new(),
@@ -249,6 +255,9 @@ impl Role for Server {
             (Word::Join, _) => self.joined(now, from),
             (Word::Stored(version), _) => self.stored(now, from, version),
             (Word::Beat(_), _) if self.options.scheduler == Some(from) => self.register(),
+            (Word::Hosts(hosts), _) if self.options.scheduler == Some(from) => {
+                hosts.iter().for_each(|one| self.passing.strength(one.host, one.rate));
+            }
             (Word::Promoted(word), _) => self.step_down(word.version.epoch),
             (other, _) => self.notices.push_back(Notice::Refusal {
                 from,
@@ -272,6 +281,8 @@ impl Role for Server {
     }
 
     fn handle_undelivered(&mut self, now: Time, to: Rank, sequence: u64) {
+        let again = self.passing.failed(sequence);
+        self.questions.extend(again);
         self.answered(now, sequence);
         // A replica that misses a step cannot follow any more; it joins again.
         if self.follower.as_ref().is_some_and(|follower| follower.rank == to) {
@@ -295,7 +306,7 @@ impl Role for Server {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        earliest([self.next_beat, self.round.ends, self.post.next_time()])
+        earliest([self.next_beat, self.round.ends, self.gathers, self.post.next_time()])
     }
 
     fn poll_notice(&mut self) -> Option<Notice> {

@@ -90,6 +90,10 @@ pub struct ServerOptions {
     /// Where `answers` are limited: how many workers one of them reaches at most, because those who have the
     /// model pass it on to others that wait. 1: nobody passes anything on.
     pub relay: usize,
+    /// Where models are passed on: into how many parts a model is cut. Each part goes on as soon as it is there, and along
+    /// a chain of workers everybody has the model hardly later than the first. Parts should be large against what a
+    /// link carries in a round trip. 1: models are passed on as a whole, to two others each.
+    pub parts: usize,
     /// How often the replica hears from the server at least.
     pub beat: Span,
     /// How often this process has been started.
@@ -109,6 +113,7 @@ impl ServerOptions {
             replication: Replication::default(),
             answers: None,
             relay: 1,
+            parts: 1,
             beat: Span::from_ms(100),
             incarnation: 0,
         }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use laxity_interface::{Span, Time};
+use laxity_interface::{Rate, Span, Time};
 
+use super::cast::Cast;
 use crate::{
     rank::Rank,
     roles::words::{Asked, Get},
@@ -15,11 +16,32 @@ const MOST_BEHIND: usize = 2;
 /// A worker is slow if a model takes more than so many times as long to it as to the middle one.
 const SLOW: u64 = 3;
 
+/// A part of a model that leaves along a chain of workers.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Link {
+    /// Of which model.
+    pub(super) cast: u64,
+    pub(super) chain: Vec<Asked>,
+}
+
+/// A letter with a model or a part of it.
+#[derive(Debug)]
+struct UnderWay {
+    to: Rank,
+    since: Time,
+    of: Option<Link>,
+}
+
 /// Models on their way, and who depends on whom for them.
 #[derive(Debug, Default)]
 pub(super) struct Passing {
     /// Those that left from here and have not arrived, by sequence.
-    under_way: BTreeMap<u64, (Rank, Time)>,
+    under_way: BTreeMap<u64, UnderWay>,
+    /// Those that leave in parts.
+    casts: BTreeMap<u64, Cast>,
+    next_cast: u64,
+    /// What hosts send and receive, as the scheduler says.
+    strengths: BTreeMap<Rank, Rate>,
     /// How long a model took to each worker, the last time one was sent from here.
     took: BTreeMap<Rank, Span>,
     /// Questions that others answer, by worker and number, and who all gets the model from that transfer.
@@ -49,11 +71,12 @@ impl Passing {
     /// time and leave the server's link idle, as they take little of it.
     pub(super) fn room(&self, now: Time, most: usize) -> Room {
         let usual = self.usual();
-        let late = |(to, since): &(Rank, Time)| {
-            let known = self.took.get(to).copied().unwrap_or(Span::ZERO);
-            usual.is_some_and(|usual| known.max(now.since(*since)) > usual * SLOW)
+        let late = |one: &&UnderWay| {
+            let known = self.took.get(&one.to).copied().unwrap_or(Span::ZERO);
+            let takes = known.max(now.since(one.since));
+            one.of.is_none() && usual.is_some_and(|usual| takes > usual * SLOW)
         };
-        let slow = self.under_way.values().filter(|one| late(one)).count();
+        let slow = self.under_way.values().filter(late).count();
         // If the server's own link has become slow, all are late: they are not all let off.
         let swift = self.under_way.len() - slow.min(most);
         Room { swift: most.saturating_sub(swift), slow: most.saturating_sub(slow) }
@@ -75,7 +98,7 @@ impl Passing {
     /// Deals workers out to so many transfers. Who got the model fastest the last time gets it first and passes
     /// it on; a slow host then holds up nobody.
     pub(super) fn deal(&self, mut asked: Vec<Asked>, transfers: usize) -> Vec<Transfer> {
-        asked.sort_by_key(|one| self.took.get(&one.worker).copied().unwrap_or(Span::ZERO));
+        self.sort(&mut asked);
         let heads = transfers.min(asked.len());
         let rest = asked.split_off(heads);
         let mut dealt: Vec<_> =
@@ -86,12 +109,49 @@ impl Passing {
         dealt
     }
 
+    /// The fastest first: by what the scheduler says, else by how long they took the last time.
+    pub(super) fn sort(&self, asked: &mut [Asked]) {
+        asked.sort_by_key(|one| {
+            let took = self.took.get(&one.worker).copied().unwrap_or(Span::ZERO);
+            let rate = self.strengths.get(&one.worker).copied().unwrap_or(Rate::MAX);
+            (std::cmp::Reverse(rate), took)
+        });
+    }
+
+    /// The scheduler says what a host sends and receives.
+    pub(super) fn strength(&mut self, host: Rank, rate: Rate) {
+        self.strengths.insert(host, rate);
+    }
+
+    /// A model leaves in parts. `answers` are the questions of all who get it.
+    pub(super) fn begin(&mut self, cast: Cast, answers: Vec<(Rank, Get)>) -> u64 {
+        self.depend(answers, &cast.everybody);
+        self.next_cast += 1;
+        self.casts.insert(self.next_cast, cast);
+        self.next_cast
+    }
+
+    /// A model that leaves in parts.
+    pub(super) fn cast(&mut self, cast: u64) -> Option<&mut Cast> {
+        self.casts.get_mut(&cast)
+    }
+
+    /// A part of a model leaves.
+    pub(super) fn part_left(&mut self, now: Time, sequence: u64, to: Rank, of: Link) {
+        self.under_way.insert(sequence, UnderWay { to, since: now, of: Some(of) });
+    }
+
     /// A model leaves. `answers` are the questions of those who get it from others.
     pub(super) fn left(&mut self, now: Time, sequence: u64, to: Rank, answers: Vec<(Rank, Get)>) {
-        self.under_way.insert(sequence, (to, now));
+        self.under_way.insert(sequence, UnderWay { to, since: now, of: None });
         let everybody: Vec<_> = answers.iter().map(|(worker, _)| *worker).chain([to]).collect();
+        self.depend(answers, &everybody);
+    }
+
+    /// Whoever asked gets the model from others.
+    fn depend(&mut self, answers: Vec<(Rank, Get)>, everybody: &[Rank]) {
         for (worker, get) in answers {
-            self.behind.insert((worker, get.request), (get, everybody.clone()));
+            self.behind.insert((worker, get.request), (get, everybody.to_vec()));
             let of_worker = (worker, 0)..=(worker, u64::MAX);
             let mut known = self.behind.range(of_worker).map(|(key, _)| *key);
             if let (Some(oldest), true) = (known.next(), known.count() >= MOST_BEHIND) {
@@ -100,28 +160,53 @@ impl Passing {
         }
     }
 
-    /// A letter has reached its end; says whether it was a model.
-    pub(super) fn arrived(&mut self, now: Time, sequence: u64) -> bool {
-        let Some((to, since)) = self.under_way.remove(&sequence) else { return false };
-        self.took.insert(to, now.since(since));
-        true
+    /// A letter has reached its end; says whether it was a model, and of a part, of which.
+    pub(super) fn arrived(&mut self, now: Time, sequence: u64) -> Option<Option<Link>> {
+        let UnderWay { to, since, of } = self.under_way.remove(&sequence)?;
+        let parts = of.as_ref().map_or(Some(1), |of| Some(self.casts.get(&of.cast)?.parts()));
+        if let Some(parts) = parts {
+            self.took.insert(to, now.since(since) * parts as u64);
+        }
+        Some(of)
+    }
+
+    /// A model that leaves in parts needs no more of this first worker; it is forgotten with the last.
+    pub(super) fn end(&mut self, cast: u64) {
+        let of_it = |one: &UnderWay| one.of.as_ref().is_some_and(|of| of.cast == cast);
+        if !self.under_way.values().any(of_it) {
+            self.casts.remove(&cast);
+        }
+    }
+
+    /// A letter will not arrive. Gives back the questions of those who would have got a part from it.
+    pub(super) fn failed(&mut self, sequence: u64) -> Vec<(Rank, Get)> {
+        let cast = self.under_way.get(&sequence).and_then(|one| Some(one.of.as_ref()?.cast));
+        let Some(cast) = cast.and_then(|cast| self.casts.remove(&cast)) else { return Vec::new() };
+        self.give_back(|everybody| *everybody == cast.everybody)
+    }
+
+    /// Takes back questions that others were to answer, by who all gets the model.
+    fn give_back(&mut self, which: impl Fn(&Vec<Rank>) -> bool) -> Vec<(Rank, Get)> {
+        let mut found = Vec::new();
+        self.behind.retain(|(worker, _), (get, everybody)| {
+            let back = which(everybody);
+            if back {
+                found.push((*worker, *get));
+            }
+            !back
+        });
+        found
     }
 
     /// A worker is gone. Gives back the questions of those who may have depended on it: whoever has its model
     /// already does not mind another.
     pub(super) fn lost(&mut self, peer: Rank) -> Vec<(Rank, Get)> {
-        self.under_way.retain(|_, (to, _)| *to != peer);
+        self.under_way.retain(|_, one| one.to != peer);
+        self.casts.retain(|_, cast| !cast.everybody.contains(&peer));
+        self.strengths.remove(&peer);
         self.behind.retain(|(worker, _), _| *worker != peer);
         self.took.remove(&peer);
-        let mut found = Vec::new();
-        self.behind.retain(|(worker, _), (get, everybody)| {
-            let depends = everybody.contains(&peer);
-            if depends {
-                found.push((*worker, *get));
-            }
-            !depends
-        });
-        found
+        self.give_back(|everybody| everybody.contains(&peer))
     }
 }
 
@@ -147,7 +232,7 @@ mod tests {
         for worker in 0..9 {
             let (start, end) = (Time::ZERO, Time::ZERO + Span::from_ms(u64::from(9 - worker)));
             passing.left(start, u64::from(worker), Rank::new(worker), Vec::new());
-            assert!(passing.arrived(end, u64::from(worker)));
+            assert_eq!(passing.arrived(end, u64::from(worker)), Some(None));
         }
         let dealt = passing.deal((0..9).map(asked).collect(), 2);
         assert_eq!(dealt[0].to, asked(8));
@@ -190,7 +275,7 @@ mod tests {
             sequence += 1;
             passing.left(ms(from), sequence, Rank::new(worker), Vec::new());
             if let Some(to) = to {
-                assert!(passing.arrived(ms(to), sequence));
+                assert_eq!(passing.arrived(ms(to), sequence), Some(None));
             }
         };
         for (worker, took) in [(1, 80), (2, 100), (3, 90), (4, 800)] {

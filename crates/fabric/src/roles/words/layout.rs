@@ -3,7 +3,7 @@
 use super::{
     Action, Announce, Asked, Beat, Committed, DecidedOf, Entry, Gather, Get, MOST_DECIDED,
     MOST_MEMBERS, MOST_WORKERS, Measured, Member, Model, Progress, Promoted, Refused, Register,
-    Snapshot, Step, Sum, Through, Update, Word,
+    Snapshot, Step, Strength, Sum, Through, Update, Word,
 };
 use crate::roles::{
     codec::{Reader, WordError, Writer},
@@ -39,6 +39,7 @@ impl Word {
             Self::Promoted(_) => 16,
             Self::Measured(_) => 17,
             Self::Clock(_) => 18,
+            Self::Hosts(_) => 19,
         }
     }
 
@@ -105,6 +106,8 @@ impl Word {
             Self::Model(word) => {
                 w.u64(word.request);
                 w.version(word.version);
+                w.u64(word.first);
+                w.u64(word.of);
                 w.list(&word.then, |w, one| {
                     w.rank(one.worker);
                     w.u64(one.request);
@@ -136,6 +139,10 @@ impl Word {
                 w.rank(word.to);
                 w.rate(word.rate);
             }
+            Self::Hosts(hosts) => w.list(hosts, |w, one| {
+                w.rank(one.host);
+                w.rate(one.rate);
+            }),
         }
     }
 
@@ -203,6 +210,8 @@ impl Word {
             10 => Self::Model(Model {
                 request: r.u64("request")?,
                 version: r.version()?,
+                first: r.u64("first element")?,
+                of: r.u64("elements")?,
                 then: r.list("workers", MOST_MEMBERS, 12, |r| {
                     Ok(Asked { worker: r.rank("worker")?, request: r.u64("request")? })
                 })?,
@@ -226,6 +235,9 @@ impl Word {
             }),
             16 => Self::Promoted(Promoted { of: r.rank("server")?, version: r.version()? }),
             17 => Self::Measured(Measured { to: r.rank("peer")?, rate: r.rate("rate")? }),
+            19 => Self::Hosts(r.list("hosts", MOST_WORKERS, 12, |r| {
+                Ok(Strength { host: r.rank("host")?, rate: r.rate("rate")? })
+            })?),
             18 => Self::Clock(r.option("clock", |r| r.u64("clock"))?),
             value => return Err(WordError::Unknown { what: "kind", value: value.into() }),
         })

@@ -64,6 +64,8 @@ pub enum Word {
     Promoted(Promoted),
     /// Host to scheduler: how fast a transfer was.
     Measured(Measured),
+    /// Scheduler to server: what hosts send and receive.
+    Hosts(Vec<Strength>),
 }
 
 /// I am here.
@@ -235,6 +237,10 @@ pub struct Model {
     pub request: u64,
     /// Which version.
     pub version: Version,
+    /// Where the tensor begins in the model: a model can come in parts.
+    pub first: u64,
+    /// How many elements the model has.
+    pub of: u64,
     /// Who else gets it, from whoever gets it first.
     pub then: Vec<Asked>,
 }
@@ -306,6 +312,15 @@ pub struct Promoted {
 pub struct Measured {
     /// To whom.
     pub to: Rank,
+    /// How fast.
+    pub rate: Rate,
+}
+
+/// What a host sends and receives, the lesser of both.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Strength {
+    /// The host.
+    pub host: Rank,
     /// How fast.
     pub rate: Rate,
 }

@@ -117,10 +117,13 @@ fn of_servers() -> impl Strategy<Value = Word> {
                 Word::Progress(Progress { version, committed, refused })
             }
         ),
-        (any::<u64>(), version(), updates()).prop_map(|(request, version, then)| {
-            let asked = |one: UpdateId| Asked { worker: one.worker, request: one.number };
-            Word::Model(Model { request, version, then: then.into_iter().map(asked).collect() })
-        }),
+        (any::<u64>(), version(), updates(), any::<(u64, u64)>()).prop_map(
+            |(request, version, then, (first, of))| {
+                let asked = |one: UpdateId| Asked { worker: one.worker, request: one.number };
+                let then = then.into_iter().map(asked).collect();
+                Word::Model(Model { request, version, first, of, then })
+            }
+        ),
         (version(), version(), updates()).prop_map(|(before, version, members)| Word::Step(Step {
             before,
             version,
@@ -139,6 +142,10 @@ fn of_others() -> impl Strategy<Value = Word> {
                 Word::Register(Register { role, sync, staleness, version })
             }
         ),
+        prop::collection::vec((rank(), any::<u64>()), 0..4).prop_map(|hosts| {
+            let strength = |(host, bps)| Strength { host, rate: Rate::bps(bps) };
+            Word::Hosts(hosts.into_iter().map(strength).collect())
+        }),
         (update(), action(), reason()).prop_map(|(update, action, reason)| Word::Entry(Entry {
             update,
             action,

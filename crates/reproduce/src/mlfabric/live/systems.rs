@@ -47,13 +47,14 @@ impl Way {
         matches!(self, Self::Ordered | Self::Fabric)
     }
 
-    /// Asynchronous training in this way; with a scheduler, updates older than `bound` do not count.
-    pub(in crate::mlfabric) fn asynchronous(self, rate: f64, bound: u64) -> System {
+    /// Asynchronous training in this way; with a scheduler, updates older than `bound` do not count. Where models leave in
+    /// turn, each reaches `relay` workers.
+    pub(in crate::mlfabric) fn asynchronous(self, rate: f64, bound: u64, relay: usize) -> System {
         let staleness = self.scheduled().then_some(bound);
         System {
             mode: Mode::Async { staleness },
             scheduler: self.scheduled().then(|| self.scheduler()),
-            answers: (self != Self::Plain).then_some((IN_TURN, 1)),
+            answers: (self != Self::Plain).then_some((IN_TURN, relay)),
             replica: None,
             momentum: 0.0,
             rule: ada_delay(rate, FALL),
@@ -65,7 +66,7 @@ impl Way {
     pub(in crate::mlfabric) fn synchronous(self, rate: f64, enough: (usize, Span)) -> System {
         let answers = (self != Self::Plain).then_some((IN_TURN, enough.0));
         let enough = Some(enough).filter(|_| self.scheduled());
-        System { mode: Mode::Sync { enough }, answers, ..self.asynchronous(rate, 0) }
+        System { mode: Mode::Sync { enough }, answers, ..self.asynchronous(rate, 0, 1) }
     }
 
     fn scheduler(self) -> SchedulerOptions {

@@ -21,6 +21,9 @@ const LATENCY: Span = Span::from_us(50);
 /// How often the scheduler learns what links have.
 const MONITOR: Span = Span::from_secs(1);
 
+/// Into how many parts a model is cut that workers pass on.
+const PARTS: usize = 16;
+
 pub(in crate::mlfabric) const SERVER: Rank = Rank::new(0);
 
 /// How workers, a server and the network work together.
@@ -76,6 +79,7 @@ impl<'a> World<'a> {
             scheduler,
             answers: system.answers.map(|(most, _)| most),
             relay: system.answers.map_or(1, |(_, relay)| relay),
+            parts: PARTS,
             replication: system.replica.unwrap_or_default(),
             others: if scheduler.is_some() { ranks.clone() } else { Vec::new() },
             ..ServerOptions::new(ranks.clone())
