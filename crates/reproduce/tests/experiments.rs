@@ -16,7 +16,7 @@ const QUICK: [(&str, usize, usize); 9] = [
     ("mlfabric-aggregation", 3, 0),
     ("mlfabric-links", 3, 0),
     ("mlfabric-replica", 5, 0),
-    ("mlfabric-sync", 0, 2),
+    ("mlfabric-sync", 2, 0),
     ("netapprox-timeline", 2, 1),
 ];
 
