@@ -87,6 +87,8 @@ pub(super) enum Scheme {
     TransposeCubic,
     /// The transpose that may lose, over Laxity
     Laxity,
+    /// The same without encryption, which TCP has not either
+    LaxityInsecure,
     /// A transpose over Laxity that loses nothing
     LaxityExact,
     /// A ring over Laxity, which loses nothing
@@ -103,6 +105,7 @@ impl Scheme {
             Self::HalvingBbr => "halving-bbr",
             Self::TransposeCubic => "transpose-cubic",
             Self::Laxity => "laxity",
+            Self::LaxityInsecure => "laxity-insecure",
             Self::LaxityExact => "laxity-exact",
             Self::LaxityRing => "laxity-ring",
         }
@@ -112,7 +115,9 @@ impl Scheme {
         match self {
             Self::Cubic | Self::Default | Self::Bbr | Self::LaxityRing => Algorithm::Ring,
             Self::HalvingCubic | Self::HalvingBbr => Algorithm::HalvingDoubling,
-            Self::TransposeCubic | Self::Laxity | Self::LaxityExact => Algorithm::Transpose,
+            Self::TransposeCubic | Self::Laxity | Self::LaxityInsecure | Self::LaxityExact => {
+                Algorithm::Transpose
+            }
         }
     }
 
@@ -127,9 +132,17 @@ impl Scheme {
 
     pub(super) fn transport(self) -> Transport {
         match self {
-            Self::Laxity | Self::LaxityExact | Self::LaxityRing => Transport::Laxity,
+            Self::Laxity | Self::LaxityInsecure | Self::LaxityExact | Self::LaxityRing => {
+                Transport::Laxity
+            }
             _ => Transport::Tcp,
         }
+    }
+
+    /// Whether what it carries is encrypted. (Ranks prove to each other who they are in any case, but
+    /// for the insecure one.)
+    pub(super) fn is_encrypted(self) -> bool {
+        self.transport() == Transport::Laxity && self != Self::LaxityInsecure
     }
 
     /// TCP's congestion control, where it is not left to the kernel.
@@ -137,13 +150,20 @@ impl Scheme {
         match self {
             Self::Cubic | Self::HalvingCubic | Self::TransposeCubic => Some("cubic"),
             Self::Bbr | Self::HalvingBbr => Some("bbr"),
-            Self::Default | Self::Laxity | Self::LaxityExact | Self::LaxityRing => None,
+            Self::Default
+            | Self::Laxity
+            | Self::LaxityInsecure
+            | Self::LaxityExact
+            | Self::LaxityRing => None,
         }
     }
 
     /// What has to arrive.
     pub(super) fn min_delivery(self, args: &AllReduceArgs) -> Fraction {
-        if self == Self::Laxity { args.min_delivery } else { Fraction::ONE }
+        match self {
+            Self::Laxity | Self::LaxityInsecure => args.min_delivery,
+            _ => Fraction::ONE,
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use laxity_interface::Span;
 
 use super::{
     super::{cpu, worker},
+    args::Scheme,
     message::{Event, Join, Order, Reduced},
 };
 
@@ -73,7 +74,11 @@ impl Joined {
         for (port, contender) in (join.port..).zip(&join.schemes) {
             let scheme = contender.scheme;
             let store = format!("{}:{port}", join.host);
-            let mut settings = Settings::new(rank, world, store, Secret::Key(Key::new(join.key)));
+            let secret = match scheme {
+                Scheme::LaxityInsecure => Secret::Insecure,
+                _ => Secret::Key(Key::new(join.key)),
+            };
+            let mut settings = Settings::new(rank, world, store, secret);
             settings.transport = scheme.transport();
             settings.laxity.line_rate = join.line_rate;
             settings.tcp.congestion = scheme.control().map(str::to_owned);
