@@ -6,6 +6,7 @@ use std::{
     collections::BTreeSet,
     fs,
     net::UdpSocket,
+    os::unix::fs::MetadataExt,
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
@@ -101,6 +102,29 @@ fn programs_inside_are_programs() {
     let unknown = place.run(&["lab", "exec", "h9", "--", "true"]);
     assert_eq!(unknown.status.code(), Some(1));
     assert!(text(&unknown.stderr).contains("`h1`, `h2`"), "{}", text(&unknown.stderr));
+}
+
+#[test]
+fn the_status_says_how_hosts_really_take_in_packets() {
+    let Some(place) = Place::new() else { return };
+    let pair =
+        |extra: &str| format!("receive = 'threads'\n{extra}[[hosts]]\nname = 'h'\ncount = 2\n");
+    // Threads would join packets, which cards without offloads do not do.
+    for (extra, meant) in [("", "threads"), ("offload = false\n", "interrupts")] {
+        place.run_well(&["lab", "up", &place.file("pair.toml", &pair(extra))]);
+        let status = json(&place.run_well(&["lab", "status", "--json"]));
+        let rows = status["rows"].as_array().unwrap();
+        let switch = rows.iter().find(|row| row["row"] == "switch").unwrap();
+        // On one core, or in a container that may not mount, nothing can be steered.
+        if !switch["receive"].is_null() {
+            let root = fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0);
+            let meant = if root { meant } else { "interrupts" };
+            assert_eq!(switch["receive"], meant, "{extra}");
+            let words = text(&place.run_well(&["lab", "status"]).stdout);
+            assert!(words.contains(&format!("take in packets by {meant}")), "{words}");
+        }
+        place.run_well(&["lab", "down"]);
+    }
 }
 
 #[test]

@@ -98,6 +98,7 @@ fn status(shared: &Shared) -> Status {
         hosts: shared.introduction.hosts.clone(),
         ports: ports.collect(),
         unroutable: engine.counters.unroutable,
+        receive: shared.site.receive(),
         health: engine.health,
         background: background.map(|(entry, stats)| stats.status(&entry.name)).collect(),
         changes: changes.collect(),

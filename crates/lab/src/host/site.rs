@@ -79,6 +79,7 @@ pub(crate) struct Site {
     user: Option<OwnedFd>,
     middle: OwnedFd,
     hosts: Vec<OwnedFd>,
+    receive: Option<Receive>,
 }
 
 impl Site {
@@ -93,6 +94,7 @@ impl Site {
     ) -> Result<Self, SiteError> {
         let user = leave()?;
         let steering = Steering::prepare(receive.possible(offload));
+        let mut possible = steering.is_some().then_some(receive);
         let middle = step("open the lab's own namespace", here())?;
         quiet();
         let all: Vec<_> = (0..mtus.len()).map(|host| (address(host), mac(host))).collect();
@@ -115,7 +117,8 @@ impl Site {
             step(what("lay a cable to"), interface::lay(&cable))?;
             step(what("set the offloads of"), offload.apply(CARD))?;
             // Where that is not allowed, the switch is late more often, and says so.
-            let _ = steering.as_ref().map(Steering::apply);
+            let steered = steering.as_ref().and_then(|steering| steering.apply().ok());
+            possible = possible.zip(steered).map(|(all, this)| all.min(this));
         }
         step("return to the lab's own namespace", sys::join(middle.as_fd(), libc::CLONE_NEWNET))?;
         let ports: Vec<_> = (0..mtus.len()).map(port_name).collect();
@@ -123,7 +126,13 @@ impl Site {
         for port in &ports {
             step(format!("set the offloads of {port}"), offload.apply(port))?;
         }
-        Ok(Self { user, middle, hosts })
+        Ok(Self { user, middle, hosts, receive: possible })
+    }
+
+    /// How all hosts take in what arrives, which may be less than was wished; `None` where the switch's
+    /// core does that work too.
+    pub(crate) fn receive(&self) -> Option<Receive> {
+        self.receive
     }
 
     /// The user namespace around all, where there is one.

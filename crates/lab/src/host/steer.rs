@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::{ethtool::Offload, interface::CARD, napi, sys};
 
 /// How hosts take in what arrives.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Receive {
     /// At once: an arrival interrupts whatever the hosts' cores do. It costs them 10 µs and more each time
@@ -20,7 +22,8 @@ pub enum Receive {
     #[default]
     Interrupts,
     /// In turn with the hosts' programs, by a thread of the kernel for each host: nobody is interrupted,
-    /// but packets wait while a program computes. It needs root, and `offload`; otherwise interrupts stay.
+    /// but packets wait while a program computes. It needs root, and `offload`; otherwise interrupts stay,
+    /// and the lab's status says so.
     Threads,
 }
 
@@ -58,8 +61,8 @@ impl Steering {
         Some(Self { cores, receive })
     }
 
-    /// Steers the work of the host whose network the calling thread is in.
-    pub(crate) fn apply(&self) -> io::Result<()> {
+    /// Steers the work of the host whose network the calling thread is in; says how it is done now.
+    pub(crate) fn apply(&self) -> io::Result<Receive> {
         // A /sys shows the network from which it was mounted.
         sys::mount(c"lab", c"/sys", Some(c"sysfs"), 0)?;
         let steered = self.steer();
@@ -67,11 +70,12 @@ impl Steering {
         steered
     }
 
-    fn steer(&self) -> io::Result<()> {
+    fn steer(&self) -> io::Result<Receive> {
         if self.receive == Receive::Threads && napi::start(CARD, &self.cores).is_ok() {
-            return Ok(());
+            return Ok(Receive::Threads);
         }
-        fs::write(format!("/sys/class/net/{CARD}/queues/rx-0/rps_cpus"), mask(&self.cores))
+        let steered = format!("/sys/class/net/{CARD}/queues/rx-0/rps_cpus");
+        fs::write(steered, mask(&self.cores)).map(|()| Receive::Interrupts)
     }
 }
 

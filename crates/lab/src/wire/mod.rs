@@ -13,6 +13,7 @@ pub(crate) use channel::Channel;
 use crate::{
     engine::Health,
     file::{HostInfo, LabChange, LabFile},
+    host::Receive,
 };
 
 /// What a new daemon is told on its standard input.
@@ -117,6 +118,9 @@ pub struct Status {
     pub ports: Vec<PortStatus>,
     /// Frames to an address that nobody has.
     pub unroutable: Count,
+    /// How hosts take in what arrives: as was wished, or what the system allows instead. `None`: the
+    /// switch's core does that work too.
+    pub receive: Option<Receive>,
     /// How late the switch was, and what it could not do.
     pub health: Health,
     /// Its background traffic.

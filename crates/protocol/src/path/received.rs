@@ -23,8 +23,11 @@ pub(crate) struct Received {
 impl Received {
     /// Whether the number came before, or is too old to tell.
     pub(crate) fn is_replay(&self, number: u64) -> bool {
-        number < self.floor
-            || self.ranges.iter().rev().any(|&(first, last)| first <= number && number <= last)
+        if number >= self.expected() {
+            return false; // Nearly all packets: no need to search.
+        }
+        let at = self.ranges.partition_point(|&(_, last)| last < number);
+        number < self.floor || self.ranges.get(at).is_some_and(|&(first, _)| first <= number)
     }
 
     /// The number a packet would have if nothing were lost or reordered.

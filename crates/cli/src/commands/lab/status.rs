@@ -203,6 +203,7 @@ fn health_row(status: &Status) -> Row {
         .with("oversized", health.oversized)
         .with("refused", health.refused)
         .with("realtime", health.realtime)
+        .with("receive", status.receive.map(|receive| receive.to_string()))
         .with("unroutable_packets", status.unroutable.packets)
 }
 
@@ -218,6 +219,12 @@ fn words(status: &Status) -> String {
         health.busy * 100.0,
         if health.is_valid() { "" } else { "; it does not keep time: do not trust measurements" },
     );
+    text += &match status.receive {
+        Some(receive) => format!("hosts take in packets by {receive}\n"),
+        None => {
+            "hosts take in packets on the switch's core: steering needs root and two cores\n".into()
+        }
+    };
     for entry in &status.background {
         let state = if entry.running { "on" } else { "off" };
         text += &format!(

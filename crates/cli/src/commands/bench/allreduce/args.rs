@@ -139,12 +139,6 @@ impl Scheme {
         }
     }
 
-    /// Whether what it carries is encrypted. (Ranks prove to each other who they are in any case, but
-    /// for the insecure one.)
-    pub(super) fn is_encrypted(self) -> bool {
-        self.transport() == Transport::Laxity && self != Self::LaxityInsecure
-    }
-
     /// TCP's congestion control, where it is not left to the kernel.
     pub(super) fn control(self) -> Option<&'static str> {
         match self {

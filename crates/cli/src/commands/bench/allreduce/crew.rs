@@ -17,6 +17,7 @@ use super::{
     message::{Contender, Event, Join, Order, Reduced},
 };
 use crate::{
+    failure::Interrupted,
     sys::{random, signal},
     wait::TICK,
 };
@@ -27,6 +28,8 @@ const PORT: u16 = 29_500;
 const MEET: Duration = Duration::from_secs(60);
 /// How long ranks may take to end once they are told to.
 const LEAVE: Duration = Duration::from_secs(10);
+/// How long others may take to tell what a rank's failure meant for them.
+const CONSEQUENCES: Duration = Duration::from_secs(2);
 /// From the order to start until the start: every rank has heard it by then.
 const LEAD_NS: u64 = 30_000_000;
 
@@ -125,11 +128,25 @@ impl Crew {
             all.push(reduced);
         }
         let health = self.lab.status().context("the lab does not answer")?.health;
+        self.check()?;
         let verdict = if health.is_valid() { Verdict::Valid } else { Verdict::Invalid };
         if verdict == Verdict::Invalid {
             self.late = self.late.max(Some(health.lateness.p99));
         }
         Ok((Sample::of(start_ns, &all), verdict))
+    }
+
+    /// Has every rank look at its result. Not before all have theirs: it would slow the last ones down.
+    fn check(&mut self) -> Result<()> {
+        for member in &mut self.ranks {
+            member.order(&Order::Check)?;
+        }
+        for (rank, event) in self.hear(self.limit + TICK)?.into_iter().enumerate() {
+            if event != Event::Checked {
+                bail!("rank {rank} said {event:?} instead of looking at its result");
+            }
+        }
+        Ok(())
     }
 
     /// How late the lab was at most, in runs that do not count.
@@ -139,13 +156,21 @@ impl Crew {
 
     /// What each rank says next.
     fn hear(&mut self, patience: Duration) -> Result<Vec<Event>> {
-        let until = Instant::now() + patience;
-        let ranks = self.ranks.iter_mut().enumerate();
-        ranks
-            .map(|(rank, member)| {
-                member.hear(until).with_context(|| format!("rank {rank} in host h{}", rank + 1))
-            })
-            .collect()
+        let mut until = Instant::now() + patience;
+        let (mut events, mut failures) = (Vec::new(), Vec::new());
+        for (rank, member) in self.ranks.iter().enumerate() {
+            match member.hear(until) {
+                Ok(event) => events.push(event),
+                Err(error) if error.is::<Interrupted>() => return Err(error),
+                Err(error) => {
+                    // One that fails takes others with it: they say so soon, and which came first
+                    // cannot be told from the order in which they are asked.
+                    until = until.min(Instant::now() + CONSEQUENCES);
+                    failures.push(format!("rank {rank} in host h{}: {error:#}", rank + 1));
+                }
+            }
+        }
+        if failures.is_empty() { Ok(events) } else { Err(anyhow!(failures.join("\n  "))) }
     }
 
     /// Takes it down; says how late the lab was, if runs did not count for it.

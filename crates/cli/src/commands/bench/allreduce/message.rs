@@ -17,6 +17,8 @@ pub(super) enum Order {
         /// When to begin: nanoseconds of CLOCK_MONOTONIC.
         start_ns: u64,
     },
+    /// See whether the last result is right.
+    Check,
     /// It is over: say goodbye.
     Leave,
 }
@@ -53,6 +55,8 @@ pub(super) enum Event {
     Joined,
     /// It has its result.
     Reduced(Reduced),
+    /// The result is right.
+    Checked,
     /// It cannot go on.
     Failed { why: String },
 }
