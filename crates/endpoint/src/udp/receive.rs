@@ -245,3 +245,28 @@ impl Socket {
         Ok(filled)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_buffer_begins_with_a_page() {
+        for each in [1, 1500, PAGE, RecvBuffers::WHOLE] {
+            let mut buffers = RecvBuffers::new(3, each);
+            let meta = Meta {
+                from: SocketAddr::from(([127, 0, 0, 1], 9)),
+                to_local: None,
+                tos: 0,
+                arrived: None,
+                stride: 1,
+                length: each,
+            };
+            buffers.metas = vec![Some(meta); 3];
+            let starts: Vec<_> = buffers.iter_mut().map(|one| one.bytes.as_ptr().addr()).collect();
+            assert_eq!(starts.len(), 3, "{each}");
+            assert!(starts.iter().all(|start| start % PAGE == 0), "{each}: {starts:x?}");
+            assert!(starts.is_sorted_by(|a, b| b - a >= each), "{each}: {starts:x?}");
+        }
+    }
+}
