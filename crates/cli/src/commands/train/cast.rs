@@ -109,9 +109,40 @@ pub(super) fn mode(args: &TrainArgs) -> Option<Mode> {
     }
 }
 
+/// What is on its way in a training that keeps a link busy in both directions: a model, what is computed, an update.
+const BUSY: u32 = 3;
+
+/// How old workers' updates may be on average before they stop going ahead; nothing where rounds keep them young.
+///
+/// If each of n workers has one update on its way, it sees those of the n − 1 others committed before it. With more at
+/// once only their age grows, as long as they keep the link busy.
+pub(super) fn age(args: &TrainArgs) -> Option<u64> {
+    let usual = u64::from(args.ranks.max(BUSY)) - 1;
+    match args.mode {
+        Method::Allreduce | Method::Sync => None,
+        Method::Async | Method::Ssp => Some(args.staleness.map_or(usual, |bound| bound.min(usual))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn updates_may_be_as_old_as_one_on_its_way_for_each_worker_makes_them() {
+        use clap::Parser;
+        #[derive(Parser)]
+        struct Line {
+            #[command(flatten)]
+            args: TrainArgs,
+        }
+        let of = |line: &str| age(&Line::parse_from(line.split(' ')).args);
+        assert_eq!(of("train --mode async"), Some(3));
+        assert_eq!(of("train --mode ssp --ranks 8"), Some(7));
+        assert_eq!(of("train --mode async --ranks 1"), Some(2));
+        assert_eq!(of("train --mode async --ranks 8 --staleness 4"), Some(4));
+        assert_eq!(of("train --mode sync"), None);
+    }
 
     #[test]
     fn every_rank_has_one_part() {
