@@ -49,7 +49,7 @@ pub use self::{
     scheduler::{Explained, RestoreError, Scheduler, SchedulerOptions, View},
     server::{AckAfter, Mode, Replication, Server, ServerError, ServerOptions},
     tensor::{Gaps, Tensor, norm},
-    worker::{Ahead, Worker, WorkerOptions},
+    worker::{Worker, WorkerOptions},
 };
 
 /// A state machine that takes part in training.

@@ -1,6 +1,6 @@
-//! How old updates are where workers go ahead.
+//! How old updates are where workers have two at once on their way.
 
-use laxity_fabric::roles::{Add, Ahead, Node, Server, ServerOptions, Worker, WorkerOptions};
+use laxity_fabric::roles::{Add, Node, Server, ServerOptions, Worker, WorkerOptions};
 use laxity_interface::{Rate, Span};
 
 use crate::world::{Program, World, rank, secs};
@@ -10,15 +10,14 @@ const ELEMENTS: usize = 250_000;
 
 /// What came of a training in which each worker may have two updates undecided.
 struct Came {
-    /// Of the last half of all updates, in commits.
-    delay: f64,
+    /// Of the last half of all updates, in commits: the mean, and the largest.
+    delay: (f64, u64),
     seconds: f64,
-    ahead: Ahead,
 }
 
-fn train(workers: u32, rounds: u64, compute: Span, age: Option<u64>) -> Came {
+fn train(workers: u32, rounds: u64, compute: Span, awaits: Option<usize>) -> Came {
     let ranks: Vec<_> = (1..=workers).map(rank).collect();
-    let options = ServerOptions::new(ranks.clone());
+    let options = ServerOptions { awaits, ..ServerOptions::new(ranks.clone()) };
     let server = Server::new(rank(0), vec![0.0; ELEMENTS], Add, options).unwrap();
     let mut world = World { latency: Span::from_us(100), ..World::default() };
     world.add(Node::new(rank(0)).with_server(server));
@@ -26,8 +25,8 @@ fn train(workers: u32, rounds: u64, compute: Span, age: Option<u64>) -> Came {
     world.host(rank(0), Rate::from_mbps(8));
     world.up.insert(rank(0), laxity_planner::Steps::constant(Rate::from_mbps(9)));
     for worker in ranks {
-        let options = WorkerOptions { age, ..WorkerOptions::default() };
-        world.add(Node::new(worker).with_worker(Worker::new(worker, options)));
+        let role = Worker::new(worker, WorkerOptions::default());
+        world.add(Node::new(worker).with_worker(role));
         world.host(worker, Rate::from_gbps(1));
         let mut program = Program::new(rank(0), rounds, compute, |_, _| vec![0.0; ELEMENTS]);
         program.at_once = 2;
@@ -35,36 +34,45 @@ fn train(workers: u32, rounds: u64, compute: Span, age: Option<u64>) -> Came {
     }
     assert!(world.train(secs(10_000.0)));
     let late = world.programs.values().flat_map(|program| &program.acked[rounds as usize / 2..]);
-    let delays: Vec<_> = late.map(|(_, _, delay)| *delay as f64).collect();
-    Came {
-        delay: delays.iter().sum::<f64>() / delays.len() as f64,
-        seconds: world.now.since(secs(0.0)).as_secs_f64(),
-        ahead: world.nodes.get_mut(&rank(1)).unwrap().worker().unwrap().ahead(rank(0)),
-    }
+    let delays: Vec<_> = late.map(|(_, _, delay)| *delay).collect();
+    let mean = delays.iter().sum::<u64>() as f64 / delays.len() as f64;
+    let largest = delays.iter().copied().max().unwrap_or(0);
+    Came { delay: (mean, largest), seconds: world.now.since(secs(0.0)).as_secs_f64() }
 }
 
 #[test]
-fn updates_that_queue_for_a_link_are_no_older_than_wanted_and_the_link_stays_busy() {
+fn updates_are_as_old_as_many_are_awaited_and_the_link_stays_busy() {
     let compute = Span::from_ms(10);
     let free = train(4, 60, compute, None);
     // Four workers with two updates each: seven others before every one.
-    assert!(free.delay > 6.5, "{}", free.delay);
-    assert_eq!(free.ahead, Ahead::Unbounded);
-    for most in [3, 5] {
-        let young = train(4, 60, compute, Some(most));
-        assert!(young.delay < most as f64 + 0.5, "{} with {most}", young.delay);
-        // 240 updates of a second each.
-        let more = young.seconds / free.seconds;
-        assert!(more < 1.05, "{} s instead of {} s", young.seconds, free.seconds);
+    assert!(free.delay.0 > 6.5, "{}", free.delay.0);
+    for awaits in [3, 4, 6] {
+        let young = train(4, 60, compute, Some(awaits));
+        let (mean, largest) = young.delay;
+        assert!(mean <= (awaits - 1) as f64 && largest < awaits as u64, "{mean}, {largest}");
+        // 240 updates of a second each, however many are awaited.
+        let (young, free) = (young.seconds, free.seconds);
+        assert!(young < free * 1.02, "{young} s instead of {free} s with {awaits}");
     }
 }
 
 #[test]
-fn who_computes_long_goes_ahead() {
-    // Updates travel while the next is computed: 60 times 5 s, and not a second more each.
-    let long = train(2, 60, Span::from_secs(5), Some(2));
-    assert!(long.ahead.goes(), "{:?}", long.ahead);
-    let held = train(2, 60, Span::from_secs(5), Some(0));
-    assert!(!held.ahead.goes(), "{:?}", held.ahead);
-    assert!(long.seconds + 50.0 < held.seconds, "{} s, {} s", long.seconds, held.seconds);
+fn who_asks_and_pushes_nothing_holds_up_nobody_for_long() {
+    let options = ServerOptions { awaits: Some(1), ..ServerOptions::new([rank(1), rank(2)]) };
+    let server = Server::new(rank(0), vec![0.0], Add, options).unwrap();
+    let mut world = World { latency: Span::from_us(100), ..World::default() };
+    world.add(Node::new(rank(0)).with_server(server));
+    for worker in [rank(1), rank(2)] {
+        let role = Worker::new(worker, WorkerOptions::default());
+        world.add(Node::new(worker).with_worker(role));
+    }
+    // Only looks at the model.
+    let looker = world.nodes.get_mut(&rank(2)).unwrap().worker().unwrap();
+    looker.get(rank(0), Default::default());
+    world.run(secs(0.5));
+    world.program(rank(1), Program::new(rank(0), 5, Span::from_ms(1), |_, _| vec![1.0]));
+    world.run(secs(0.9));
+    assert_eq!(world.nodes[&rank(0)].server().unwrap().version().commits, 0);
+    assert!(world.train(secs(2.0)));
+    assert_eq!(world.nodes[&rank(0)].server().unwrap().model(), [5.0]);
 }

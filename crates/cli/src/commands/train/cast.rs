@@ -112,15 +112,19 @@ pub(super) fn mode(args: &TrainArgs) -> Option<Mode> {
 /// What is on its way in a training that keeps a link busy in both directions: a model, what is computed, an update.
 const BUSY: u32 = 3;
 
-/// How old workers' updates may be on average before they stop going ahead; nothing where rounds keep them young.
+/// How many updates the server awaits at once; nothing where a round waits for everybody.
 ///
-/// If each of n workers has one update on its way, it sees those of the n − 1 others committed before it. With more at
-/// once only their age grows, as long as they keep the link busy.
-pub(super) fn age(args: &TrainArgs) -> Option<u64> {
-    let usual = u64::from(args.ranks.max(BUSY)) - 1;
+/// One for each worker, so that all can compute. With two each, which workers would like to have on their way, updates
+/// are twice as old, and where they wait for the server's link no faster. An update that is allowed to be s commits old
+/// has s others before it.
+pub(super) fn awaits(args: &TrainArgs) -> Option<usize> {
+    let all = args.ranks.max(BUSY) as usize;
+    let young = |bound: u64| usize::try_from(bound).unwrap_or(all).saturating_add(1);
     match args.mode {
         Method::Allreduce | Method::Sync => None,
-        Method::Async | Method::Ssp => Some(args.staleness.map_or(usual, |bound| bound.min(usual))),
+        Method::Async | Method::Ssp => {
+            Some(args.staleness.map_or(all, |bound| young(bound).min(all)))
+        }
     }
 }
 
@@ -129,18 +133,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn updates_may_be_as_old_as_one_on_its_way_for_each_worker_makes_them() {
+    fn the_server_awaits_an_update_of_each_worker() {
         use clap::Parser;
         #[derive(Parser)]
         struct Line {
             #[command(flatten)]
             args: TrainArgs,
         }
-        let of = |line: &str| age(&Line::parse_from(line.split(' ')).args);
-        assert_eq!(of("train --mode async"), Some(3));
-        assert_eq!(of("train --mode ssp --ranks 8"), Some(7));
-        assert_eq!(of("train --mode async --ranks 1"), Some(2));
-        assert_eq!(of("train --mode async --ranks 8 --staleness 4"), Some(4));
+        let of = |line: &str| awaits(&Line::parse_from(line.split(' ')).args);
+        assert_eq!(of("train --mode async"), Some(4));
+        assert_eq!(of("train --mode ssp --ranks 8"), Some(8));
+        // Less than three would leave a direction of the link idle.
+        assert_eq!(of("train --mode async --ranks 1"), Some(3));
+        assert_eq!(of("train --mode async --ranks 8 --staleness 4"), Some(5));
         assert_eq!(of("train --mode sync"), None);
     }
 

@@ -20,7 +20,7 @@ use laxity_report::stats;
 
 use super::{
     args::{Method, TrainArgs},
-    cast::{Cast, age},
+    cast::Cast,
     rank::{GOODBYE, SIGN, save, start},
     word::{Done, Epoch, Word},
 };
@@ -55,8 +55,7 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
     let (Job { model, setup, .. }, parameters) = start(args)?;
     let fabric = Fabric::join(settings)
         .explain(format!("{rank} cannot take part"), "look at the messages of the other ranks")?;
-    let options =
-        WorkerOptions { scheduler: cast.scheduler(), age: age(args), ..WorkerOptions::default() };
+    let options = WorkerOptions { scheduler: cast.scheduler(), ..WorkerOptions::default() };
     let node = Node::new(rank).with_worker(Worker::new(rank, options));
     let goodbye = |fabric: Fabric| {
         fabric.shutdown(GOODBYE);

@@ -1,17 +1,9 @@
 //! Who computes updates: pushes them as the scheduler says, or by itself where there is none.
 
-mod age;
-mod state;
-
 use std::collections::{BTreeMap, VecDeque};
 
 use laxity_interface::{Bytes, Rate, Span, Time};
 
-pub use self::age::Ahead;
-use self::{
-    age::Age,
-    state::{Pending, Question, Stage, Target},
-};
 use super::{
     Role,
     arriving::Arriving,
@@ -41,9 +33,6 @@ pub struct WorkerOptions {
     pub patience: Span,
     /// How long to wait for somebody to take over when a server is lost.
     pub failover: Span,
-    /// How old updates may be on average, in commits. While they are older, the worker asks for no model before its
-    /// updates have arrived at the server: see [`Ahead`]. Nothing: it asks at once.
-    pub age: Option<u64>,
     /// How often this process has been started: tells its letters from those before.
     pub incarnation: u32,
 }
@@ -54,10 +43,45 @@ impl Default for WorkerOptions {
             scheduler: None,
             patience: Span::from_ms(50),
             failover: Span::from_secs(10),
-            age: None,
             incarnation: 0,
         }
     }
+}
+
+/// Who answers for a server.
+#[derive(Clone, Copy, Debug)]
+struct Target {
+    now: Rank,
+    epoch: u32,
+    /// How many updates were pushed to it.
+    clock: u64,
+    finished: bool,
+    /// Since when it is lost.
+    lost: Option<Time>,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Stage {
+    /// The scheduler has been asked, and answers until then.
+    Announced { until: Time },
+    /// It has been handed to the carrier, or will be when its time comes.
+    /// `begun` is not known where it is held back: such a transfer says nothing of the network.
+    Sent { to: Rank, sequence: u64, begun: Option<Time>, give_up: Option<Time> },
+    /// Its server is lost.
+    Stranded,
+}
+
+#[derive(Debug)]
+struct Pending {
+    server: Rank,
+    push: Push,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+struct Question {
+    server: Rank,
+    at_least: Version,
 }
 
 /// Who computes updates.
@@ -127,8 +151,7 @@ impl Worker {
         };
         self.target(server).clock += 1;
         let until = now + self.options.patience;
-        let stage = Stage::Announced { until };
-        self.pending.insert(number, Pending { server, push, stage, there: false });
+        self.pending.insert(number, Pending { server, push, stage: Stage::Announced { until } });
         match self.options.scheduler.filter(|_| self.scheduler_there) {
             Some(scheduler) if self.target(server).lost.is_none() => {
                 let way = Way::to(scheduler, RoleKind::Scheduler, 0);
@@ -140,42 +163,13 @@ impl Worker {
     }
 
     /// Asks for the model of a server, of at least this version. Answered by [`Notice::Model`] or
-    /// [`Notice::NoModel`]. Where its updates are older than [`WorkerOptions::age`], the question waits until those on
-    /// their way have arrived.
+    /// [`Notice::NoModel`].
     pub fn get(&mut self, server: Rank, at_least: Version) -> u64 {
         let request = self.next_request;
         self.next_request += 1;
-        let held = self.holds(server);
-        self.questions.insert(request, Question { server, at_least, held });
-        if !held {
-            self.ask(request);
-        }
+        self.questions.insert(request, Question { server, at_least });
+        self.ask(request);
         request
-    }
-
-    /// Whether this worker asks for a model while an update of its own is on its way to the server, and why.
-    pub fn ahead(&self, server: Rank) -> Ahead {
-        self.servers
-            .get(&server)
-            .copied()
-            .map(|target| target.age)
-            .unwrap_or_default()
-            .ahead(self.options.age)
-    }
-
-    fn holds(&self, server: Rank) -> bool {
-        let travels = |pending: &Pending| pending.server == server && !pending.there;
-        !self.ahead(server).goes() && self.pending.values().any(travels)
-    }
-
-    /// An update is decided or has reached the server: who waited for it asks.
-    fn release(&mut self, server: Rank) {
-        if self.holds(server) {
-            return;
-        }
-        let held = self.questions.iter_mut().filter(|(_, q)| q.held && q.server == server);
-        let asks: Vec<_> = held.map(|(request, q)| (*request, q.held = false).0).collect();
-        asks.into_iter().for_each(|request| self.ask(request));
     }
 
     /// Says that no more updates come for a server, so that nobody waits for this worker.
@@ -210,7 +204,6 @@ impl Worker {
             clock: 0,
             finished: false,
             lost: None,
-            age: Age::default(),
         })
     }
 
@@ -267,7 +260,6 @@ impl Worker {
         let give_up = through.map(|through| at + through.give_up);
         let begun = Some(at).filter(|_| rate.is_none());
         pending.stage = Stage::Sent { to, sequence, begun, give_up };
-        pending.there = false;
     }
 
     /// The scheduler said what to do.
@@ -296,7 +288,6 @@ impl Worker {
         }
         let update = UpdateId { worker: self.me, number };
         self.notices.push_back(Notice::Dropped { update, reason });
-        self.release(pending.server);
     }
 
     fn refused(&mut self, now: Time, refused: Refused) {
@@ -346,7 +337,6 @@ impl Worker {
             if let Some(question) = self.questions.get_mut(&request) {
                 // The new epoch counts from where it took over.
                 question.at_least = question.at_least.min(version);
-                question.held = false;
             }
             self.ask(request);
         }
@@ -433,8 +423,6 @@ impl Role for Worker {
                     }
                     let super::words::Committed { update, version, delay } = word;
                     self.notices.push_back(Notice::Committed { update, version, delay });
-                    self.target(pending.server).age.committed(delay);
-                    self.release(pending.server);
                 }
             }
             Word::Refused(refused) => self.refused(now, refused),
@@ -491,16 +479,13 @@ impl Role for Worker {
         if self.relay.over(to, sequence) {
             return self.pass_on();
         }
-        let found = self.pending.values_mut().find_map(|pending| match pending.stage {
-            // What is sent at a rate comes in parts, what goes through an aggregator goes on from there.
-            Stage::Sent { sequence: s, begun: Some(begun), give_up, .. } if s == sequence => {
-                pending.there = give_up.is_none();
-                Some((begun, pending.server, pending.push.update.bytes().len()))
+        let found = self.pending.values().find_map(|pending| match pending.stage {
+            Stage::Sent { sequence: s, begun, .. } if s == sequence => {
+                Some((begun?, pending.push.update.bytes().len()))
             }
             _ => None,
         });
-        let Some((begun, server, bytes)) = found else { return };
-        self.release(server);
+        let Some((begun, bytes)) = found else { return };
         let span = now.since(begun);
         if span.is_zero() || bytes == 0 {
             return;
