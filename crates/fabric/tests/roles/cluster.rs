@@ -31,6 +31,8 @@ pub(crate) struct Job {
     pub(crate) answers: Option<(usize, usize)>,
     /// Into how many parts models are cut that workers pass on.
     pub(crate) parts: usize,
+    /// How many updates the server awaits at once.
+    pub(crate) awaits: Option<usize>,
     pub(crate) seed: u64,
 }
 
@@ -45,6 +47,7 @@ impl Job {
             scheduled: true,
             answers: None,
             parts: 1,
+            awaits: None,
             seed: 1,
         }
     }
@@ -67,6 +70,7 @@ impl Job {
             answers: self.answers.map(|(most, _)| most),
             relay: self.answers.map_or(1, |(_, relay)| relay),
             parts: self.parts,
+            awaits: self.awaits,
             ..ServerOptions::new(self.ranks())
         }
     }

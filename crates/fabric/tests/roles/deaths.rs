@@ -170,13 +170,14 @@ proptest! {
         scheduled in any::<bool>(),
         answers in prop_oneof![Just(None), Just(Some((1, 4))), Just(Some((2, 1)))],
         parts in 1usize..4,
+        awaits in prop_oneof![Just(None), Just(Some(1)), Just(Some(3))],
         first in (0u64..400, 0usize..5),
         second in (0u64..400, 0usize..5),
     ) {
         let mut job = Job::new(workers, 5);
         job.replication = Replication { ack, apart, required: false };
         (job.seed, job.mode, job.momentum, job.scheduled) = (seed, mode, momentum, scheduled);
-        (job.answers, job.parts) = (answers, parts);
+        (job.answers, job.parts, job.awaits) = (answers, parts, awaits);
         let victims = victims(&job);
         let pick = |(at, which): (u64, usize)| (at, victims[which % victims.len()]);
         let mut deaths = vec![pick(first), pick(second)];

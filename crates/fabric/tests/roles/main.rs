@@ -1,5 +1,6 @@
 //! Parameter-server roles in virtual time.
 
+mod age;
 mod cluster;
 mod deaths;
 mod driven;

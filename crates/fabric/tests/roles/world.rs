@@ -49,6 +49,9 @@ pub(crate) struct Program {
     pub(crate) min_delivery: Fraction,
     /// Waits for a version after its own (synchronous mode).
     pub(crate) wait_for_next: bool,
+    /// How many updates may be undecided when it asks for the next model, and one more.
+    pub(crate) at_once: u64,
+    asked: u64,
     pub(crate) done: u64,
     pub(crate) pushed: Vec<UpdateId>,
     pub(crate) acked: Vec<(UpdateId, Version, u64)>,
@@ -70,6 +73,8 @@ impl Program {
             update,
             min_delivery: Fraction::ONE,
             wait_for_next: false,
+            at_once: 1,
+            asked: 0,
             done: 0,
             pushed: Vec::new(),
             acked: Vec::new(),
@@ -119,10 +124,17 @@ impl World {
         self.ask(worker);
     }
 
+    /// Asks for the next model if it may, and does not wait for one already.
     fn ask(&mut self, rank: Rank) {
         let worker = rank;
-        let program = &self.programs[&worker];
+        let Some(program) = self.programs.get_mut(&worker) else { return };
         if program.done < program.rounds {
+            let waits = program.asked > program.pushed.len() as u64;
+            let undecided = program.asked - program.done;
+            if waits || program.asked == program.rounds || undecided >= program.at_once {
+                return;
+            }
+            program.asked += 1;
             let at_least = match program.acked.last() {
                 Some((_, version, _)) if program.wait_for_next => *version,
                 _ => Version::default(),
@@ -272,8 +284,9 @@ impl World {
         push.min_delivery = program.min_delivery;
         let server = program.server;
         let node = self.nodes.get_mut(&worker).and_then(Node::worker).expect("a worker");
-        let update = node.push(now, server, push).expect("one at a time");
+        let update = node.push(now, server, push).expect("few at a time");
         program.pushed.push(update);
+        self.ask(worker);
     }
 
     /// One thing happens; false when nothing does until `until`.

@@ -109,9 +109,45 @@ pub(super) fn mode(args: &TrainArgs) -> Option<Mode> {
     }
 }
 
+/// What is on its way in a training that keeps a link busy in both directions: a model, what is computed, an update.
+const BUSY: u32 = 3;
+
+/// How many updates the server awaits at once; nothing where a round waits for everybody.
+///
+/// One for each worker, so that all can compute. With two each, which workers would like to have on their way, updates
+/// are twice as old, and where they wait for the server's link no faster. An update that is allowed to be s commits old
+/// has s others before it.
+pub(super) fn awaits(args: &TrainArgs) -> Option<usize> {
+    let all = args.ranks.max(BUSY) as usize;
+    let young = |bound: u64| usize::try_from(bound).unwrap_or(all).saturating_add(1);
+    match args.mode {
+        Method::Allreduce | Method::Sync => None,
+        Method::Async | Method::Ssp => {
+            Some(args.staleness.map_or(all, |bound| young(bound).min(all)))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_server_awaits_an_update_of_each_worker() {
+        use clap::Parser;
+        #[derive(Parser)]
+        struct Line {
+            #[command(flatten)]
+            args: TrainArgs,
+        }
+        let of = |line: &str| awaits(&Line::parse_from(line.split(' ')).args);
+        assert_eq!(of("train --mode async"), Some(4));
+        assert_eq!(of("train --mode ssp --ranks 8"), Some(8));
+        // Less than three would leave a direction of the link idle.
+        assert_eq!(of("train --mode async --ranks 1"), Some(3));
+        assert_eq!(of("train --mode async --ranks 8 --staleness 4"), Some(5));
+        assert_eq!(of("train --mode sync"), None);
+    }
 
     #[test]
     fn every_rank_has_one_part() {

@@ -27,7 +27,7 @@ use laxity_learn::{Job, Setup};
 use super::{
     MODELS, WORDS,
     args::TrainArgs,
-    cast::{Cast, Part, mode},
+    cast::{Cast, Part, awaits, mode},
     rank::{GOODBYE, SIGN, start},
     word::{Held, Promoted, Word},
 };
@@ -83,6 +83,7 @@ fn node(
         mode,
         momentum: setup.momentum.into(),
         gaps: Gaps::Scale,
+        awaits: awaits(args),
         others: cast.aggregators(),
         scheduler: cast.scheduler(),
         replication: Replication { apart: args.apart, ..Replication::default() },

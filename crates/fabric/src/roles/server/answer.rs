@@ -89,12 +89,19 @@ impl Server {
         };
         let Room { swift: transfers, slow } = self.passing.room(now, most);
         let mut room = Room { swift: transfers.saturating_mul(relay), slow };
+        let mut awaits = match (self.options.mode, self.options.awaits) {
+            // A round waits for everybody.
+            (Mode::Sync { .. }, _) | (_, None) => usize::MAX,
+            (_, Some(most)) => self.awaited.room(now, most.max(1)),
+        };
         let ready = |(worker, get): &mut (Rank, Get)| {
             let clock = self.clocks.get(worker).copied().unwrap_or(0);
             let slow = self.options.answers.is_some() && self.passing.is_slow(*worker);
             let room = if slow { &mut room.slow } else { &mut room.swift };
             let goes = self.weights.reaches(get.at_least) && clock <= ahead && *room > 0;
+            let goes = goes && awaits > 0;
             *room -= usize::from(goes);
+            awaits -= usize::from(goes);
             goes
         };
         let ready = self.questions.extract_if(.., ready);
@@ -102,6 +109,9 @@ impl Server {
         let ready: Vec<_> = ready.map(|(worker, get)| (asked(worker, &get), get)).collect();
         let of = |one: &Asked| ready.iter().find(|(asked, _)| asked == one).map(|(_, get)| *get);
         let version = self.weights.version;
+        if self.options.awaits.is_some() {
+            ready.iter().for_each(|(asked, _)| self.awaited.left(now, asked.worker, version));
+        }
         let all = ready.iter().map(|(asked, _)| *asked);
         if relay > 1 && self.options.parts > 1 && ready.len() > 1 && transfers > 0 {
             let mut order: Vec<_> = all.collect();

@@ -30,6 +30,9 @@ pub(super) struct Candidate {
 impl Server {
     /// An update or a sum has come.
     pub(super) fn arrived(&mut self, now: Time, members: Vec<Member>, tensor: Tensor) {
+        for member in &members {
+            self.awaited.came(now, member.update.worker, member.version);
+        }
         if let Some(epoch) = self.deposed {
             return self.refuse(&members, Reason::Deposed { epoch });
         }

@@ -2,6 +2,7 @@
 //! acknowledges when the policy allows.
 
 mod answer;
+mod awaited;
 mod cast;
 mod commit;
 mod decided;
@@ -19,7 +20,10 @@ use std::{
 use laxity_interface::Time;
 
 pub use self::options::{AckAfter, Mode, Replication, ServerError, ServerOptions};
-use self::{answer::Owed, commit::Candidate, follow::Follower, passing::Passing, round::Round};
+use self::{
+    answer::Owed, awaited::Awaited, commit::Candidate, follow::Follower, passing::Passing,
+    round::Round,
+};
 pub(super) use self::{decided::Decided, passing::pass_on, weights::Weights};
 use super::{
     Role, earliest,
@@ -52,6 +56,7 @@ pub struct Server {
     expected: BTreeSet<Rank>,
     gathers: Option<Time>,
     passing: Passing,
+    awaited: Awaited,
     follower: Option<Follower>,
     owed: VecDeque<Owed>,
     next_beat: Option<Time>,
@@ -107,6 +112,7 @@ impl Server {
             expected: options.workers.iter().copied().collect(),
             gathers: None,
             passing: Passing::default(),
+            awaited: Awaited::default(),
             follower: None,
             owed: VecDeque::new(),
             next_beat: None,
@@ -248,6 +254,7 @@ impl Role for Server {
                     Some(clock) => self.clocked(from, clock),
                     None => {
                         self.living.remove(&from);
+                        self.awaited.gone(from);
                     }
                 }
                 self.go_on(now);
@@ -270,6 +277,7 @@ impl Role for Server {
         self.post.forget(peer);
         self.living.remove(&peer);
         self.clocks.remove(&peer);
+        self.awaited.gone(peer);
         self.questions.retain(|(worker, _)| *worker != peer);
         let again = self.passing.lost(peer);
         self.questions.extend(again);
@@ -306,7 +314,8 @@ impl Role for Server {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        earliest([self.next_beat, self.round.ends, self.gathers, self.post.next_time()])
+        let awaited = self.awaited.expires().filter(|_| !self.questions.is_empty());
+        earliest([self.next_beat, self.round.ends, self.gathers, awaited, self.post.next_time()])
     }
 
     fn poll_notice(&mut self) -> Option<Notice> {

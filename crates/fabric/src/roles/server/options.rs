@@ -94,6 +94,10 @@ pub struct ServerOptions {
     /// a chain of workers everybody has the model hardly later than the first. Parts should be large against what a
     /// link carries in a round trip. 1: models are passed on as a whole, to two others each.
     pub parts: usize,
+    /// How many updates are awaited at once: while the models for so many have left and none of the updates has come,
+    /// further questions wait. With n awaited, updates are n − 1 commits old on average; more than keep the server's
+    /// link busy make nothing faster. Rounds of a synchronous training wait for everybody anyway. Nothing: no limit.
+    pub awaits: Option<usize>,
     /// How often the replica hears from the server at least.
     pub beat: Span,
     /// How often this process has been started.
@@ -114,6 +118,7 @@ impl ServerOptions {
             answers: None,
             relay: 1,
             parts: 1,
+            awaits: None,
             beat: Span::from_ms(100),
             incarnation: 0,
         }

@@ -155,7 +155,7 @@ impl Crew {
     }
 
     /// What each rank says next.
-    fn hear(&mut self, patience: Duration) -> Result<Vec<Event>> {
+    fn hear(&self, patience: Duration) -> Result<Vec<Event>> {
         let mut until = Instant::now() + patience;
         let (mut events, mut failures) = (Vec::new(), Vec::new());
         for (rank, member) in self.ranks.iter().enumerate() {
