@@ -106,7 +106,6 @@ struct Figures {
     times: [Vec<f64>; 2],
     open: usize,
     drops: u64,
-    sent: u64,
     again: u64,
 }
 
@@ -118,7 +117,6 @@ impl Figures {
         }
         self.open += outcome.unfinished.len() + outcome.done.iter().filter(|d| d.short).count();
         self.drops += outcome.drops;
-        self.sent += outcome.tally.data_packets;
         self.again += outcome.tally.again;
     }
 
@@ -210,14 +208,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         "again"
     );
     if wants("backlog") {
-        for exact in options.flows.map_or(vec![1, 2, 4, 8], |one| vec![one]) {
-            for kb in options.kb.map_or(vec![64, 256, 1000, 4000, 10_000], |one| vec![one]) {
+        for exact in options.flows.map_or_else(|| vec![1, 2, 4, 8], |one| vec![one]) {
+            for kb in options.kb.map_or_else(|| vec![64, 256, 1000, 4000, 10_000], |one| vec![one])
+            {
                 backlog(kb, exact, &options)?.print(&format!("{exact} flows, jobs of {kb} KB"));
             }
         }
     }
     if wants("poisson") {
-        for load in options.load.map_or(vec![0.4, 0.6, 0.8], |one| vec![one]) {
+        for load in options.load.map_or_else(|| vec![0.4, 0.6, 0.8], |one| vec![one]) {
             poisson(load, &options)?.print(&format!("poisson, load {load}"));
         }
     }
