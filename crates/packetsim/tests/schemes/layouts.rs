@@ -50,7 +50,7 @@ fn what_overtakes_is_not_taken_for_a_loss() {
 #[test]
 fn backlogged_exact_traffic_starves_nobody() {
     // Two flows of a TCP keep the first queue of the receiver's port full for 80 ms. A job behind it
-    // joins it after 64 round trips, for as long as it had waited.
+    // joins it after 8 to 64 round trips, for as long as it had waited.
     let bulk = |from| Flow { stack: 1, ..flow(from, 0, (200_000, 1000), 1.0) };
     let mut flows = vec![(Time::ZERO, bulk(1)), (Time::ZERO, bulk(2))];
     let jobs = [(50, 1400), (300, 1400), (2000, 1400)];
@@ -68,4 +68,20 @@ fn backlogged_exact_traffic_starves_nobody() {
             assert!(end(index) < tcp, "{ports}: job {index} waited for the end of the others");
         }
     }
+}
+
+#[test]
+fn repairs_do_not_join_the_queue_that_is_not_served() {
+    // All of the job that has to arrive leaves at once and stands behind the TCP's packets. When it is
+    // given up, after 64 round trips, the job must have left that queue: it would wait as long again.
+    let bulk = Flow { stack: 1, ..flow(1, 0, (40_000, 1000), 1.0) };
+    let start = Time::ZERO + Span::from_ms(1);
+    let flows = [(Time::ZERO, bulk), (start, flow(3, 0, (46, 1400), 0.7))];
+    let outcome = run(Layout::Shared, Layout::Shared, &flows, Span::from_secs(1));
+    let job = outcome.done.iter().find(|done| done.flow.index() == 1).expect("it ends");
+    let base_rtt =
+        Simulation::new(&setup(scheme("laxity"), 9, 1), |_| Vec::new()).unwrap().base_rtt();
+    let took = job.finished.since(start);
+    assert!(took > base_rtt * 64, "{took} in no queue that others kept full");
+    assert!(took < base_rtt * 96, "{took}: the repair waited as well");
 }

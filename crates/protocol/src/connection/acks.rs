@@ -10,8 +10,9 @@ use crate::{
     wire::Ack,
 };
 
-/// A job of which nothing arrives for so many round trips leaves its queue: others may never empty theirs.
-const STARVING: u64 = 64;
+/// Round trips after which a packet is given up that only those of queues served first overtook: they may
+/// never empty theirs. [`Class::patience`] says when its job leaves the queue.
+const GIVEN_UP: u64 = 64;
 
 impl Connection {
     pub(super) fn handle_ack(&mut self, now: Time, ack: &Ack, shared: &mut Shared) {
@@ -101,7 +102,7 @@ impl Connection {
     /// Looks for packets that later ones overtook.
     pub(super) fn find_losses(&mut self, now: Time, shared: &mut Shared) {
         let mut lost = std::mem::take(&mut self.settled);
-        let (delay, patience) = (self.rtt.loss_delay(), self.rtt.smoothed() * STARVING);
+        let (delay, patience) = (self.rtt.loss_delay(), self.rtt.smoothed() * GIVEN_UP);
         let note = |sent: &Sent| lost.push((Verdict::LateAcked, sent.clone()));
         let outlook = self.sent.detect(now, delay, patience, note);
         self.loss_due = outlook.due;
@@ -193,7 +194,7 @@ impl Connection {
 
     /// Moves jobs between classes of the network as their slack moves, or what is left of them.
     pub(super) fn classify(&mut self, now: Time, rule: ClassRule) {
-        let patience = self.rtt.smoothed() * STARVING;
+        let rtt = self.rtt.smoothed();
         for job in self.sends.values_mut() {
             let slack = Class::of(job.target_loss_rate());
             let first = *job.first_class.get_or_insert(slack);
@@ -201,10 +202,13 @@ impl Connection {
                 ClassRule::Ordinary => (Class::EXACT, 0.0),
                 ClassRule::Dynamic => (slack, 0.0),
                 ClassRule::First => (first, 0.0),
-                ClassRule::Remaining if job.is_starving(now, patience) => (Class::EXACT, 0.0),
                 ClassRule::Remaining => {
                     let left = job.needed_bytes();
-                    (Class::of_remaining(left, job.dice), left as f64 / job.weight)
+                    let class = Class::of_remaining(left, job.dice);
+                    match job.is_starving(now, rtt * class.patience()) {
+                        true => (Class::EXACT, 0.0),
+                        false => (class, left as f64 / job.weight),
+                    }
                 }
             };
         }

@@ -31,6 +31,16 @@ impl Class {
         Self(steps.min(7) as u8)
     }
 
+    /// Round trips without an arrival after which a job in this class goes with the exact traffic, where
+    /// classes follow what is left: others may never empty their queues. Twice as many for each class, as
+    /// much more as there is left to deliver; less than eight would take waiting at one's own host for it.
+    /// Packets are given up after as many as the last classes wait. If small jobs waited as long, repairs
+    /// would leave for the very queue that is not served, and the wait begin anew. If large ones waited
+    /// less, those that stand behind small ones by design would leave as well.
+    pub(crate) fn patience(self) -> u64 {
+        (2u64 << self.0).clamp(8, 64)
+    }
+
     /// How many there are.
     pub const COUNT: usize = 8;
 
@@ -85,6 +95,12 @@ mod tests {
             [0, 15, 17, 31, 33, 1020, 1028, u64::MAX >> 10].map(class),
             [0, 0, 1, 1, 2, 6, 7, 7]
         );
+    }
+
+    #[test]
+    fn who_has_less_left_waits_less_for_an_empty_queue() {
+        let patience: Vec<_> = (0..Class::COUNT).map(|at| Class::at(at).patience()).collect();
+        assert_eq!(patience, [8, 8, 8, 16, 32, 64, 64, 64]);
     }
 
     #[test]
