@@ -89,11 +89,8 @@ impl Server {
         };
         let Room { swift: transfers, slow } = self.passing.room(now, most);
         let mut room = Room { swift: transfers.saturating_mul(relay), slow };
-        let mut awaits = match (self.options.mode, self.options.awaits) {
-            // A round waits for everybody.
-            (Mode::Sync { .. }, _) | (_, None) => usize::MAX,
-            (_, Some(most)) => self.awaited.room(now, most.max(1)),
-        };
+        let limit = self.options.most_awaited();
+        let mut awaits = limit.map_or(usize::MAX, |most| self.awaited.room(now, most));
         let ready = |(worker, get): &mut (Rank, Get)| {
             let clock = self.clocks.get(worker).copied().unwrap_or(0);
             let slow = self.options.answers.is_some() && self.passing.is_slow(*worker);
@@ -109,7 +106,7 @@ impl Server {
         let ready: Vec<_> = ready.map(|(worker, get)| (asked(worker, &get), get)).collect();
         let of = |one: &Asked| ready.iter().find(|(asked, _)| asked == one).map(|(_, get)| *get);
         let version = self.weights.version;
-        if self.options.awaits.is_some() {
+        if limit.is_some() {
             ready.iter().for_each(|(asked, _)| self.awaited.left(now, asked.worker, version));
         }
         let all = ready.iter().map(|(asked, _)| *asked);

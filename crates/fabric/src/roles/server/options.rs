@@ -124,6 +124,14 @@ impl ServerOptions {
         }
     }
 
+    /// How many updates are awaited at once; nothing where a round waits for everybody.
+    pub(super) fn most_awaited(&self) -> Option<usize> {
+        match self.mode {
+            Mode::Sync { .. } => None,
+            Mode::Async { .. } | Mode::StaleSync { .. } => self.awaits.map(|most| most.max(1)),
+        }
+    }
+
     pub(in crate::roles) fn check(&self, elements: usize) -> Result<(), ServerError> {
         if elements == 0 {
             return Err(ServerError::EmptyModel);
