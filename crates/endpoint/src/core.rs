@@ -6,9 +6,10 @@ use std::{
     net::SocketAddr,
     sync::Arc,
     task::Waker,
+    time::Instant,
 };
 
-use laxity_interface::Time;
+use laxity_interface::{Span, Time};
 use laxity_protocol::{
     Batch, ConnectError, DeliveryReport, ElementType, Endpoint, Event, Gone, JobError, JobKind,
     JobOpen, Memory, Part, PeerId, RecvId, ResetCode, SendId, Transmit,
@@ -20,11 +21,15 @@ use crate::{
     inbox::Inbox,
     payloads::{Arrivals, Payloads, Target},
     queue::{Happening, Line},
+    store::Store,
     udp::{SendError as UdpError, Socket, Transmission},
 };
 
 /// Batches sent before looking at the socket again.
 const BATCHES_PER_TURN: usize = 8;
+
+/// How often memory that nobody uses is looked for.
+const TIDY: Span = Span::from_secs(1);
 
 /// Who turns the crank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -151,6 +156,8 @@ pub(crate) struct Core {
     /// Datagrams the operating system refused to send.
     pub(crate) send_failures: u64,
     changed: bool,
+    /// When to look for memory that nobody uses.
+    tidy_at: Time,
 }
 
 impl Core {
@@ -176,6 +183,7 @@ impl Core {
             shut_down: false,
             send_failures: 0,
             changed: false,
+            tidy_at: Time::ZERO,
         }
     }
 
@@ -208,6 +216,10 @@ impl Core {
         }
         let more = self.flush(clock, socket);
         self.dispatch(now);
+        if now >= self.tidy_at {
+            self.tidy_at = now + TIDY;
+            Store::global().tidy(Instant::now());
+        }
         more
     }
 
@@ -320,7 +332,11 @@ impl Core {
             return;
         }
         if claimed {
-            let target = Target::owned(&open);
+            // A posted buffer may yet take over what came before it, all of it: then it must be clean.
+            let target = match self.line {
+                Some(_) => Target::recycled(&open),
+                None => Target::owned(&open),
+            };
             self.arrivals.set(id, &open, target);
         }
         self.recvs.insert(id, RecvSlot::new(open, false, from));

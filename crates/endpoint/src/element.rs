@@ -4,6 +4,8 @@
 use half::{bf16, f16};
 use laxity_protocol::ElementType;
 
+use crate::store::Store;
+
 #[cfg(target_endian = "big")]
 compile_error!("the wire is little endian, and tensors are sent from where they lie");
 
@@ -43,17 +45,25 @@ pub(crate) fn as_bytes_mut<T: Element>(numbers: &mut [T]) -> &mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), size_of_val(numbers)) }
 }
 
-/// Zeroed memory for a received tensor, aligned for every element type.
-#[derive(Clone, Default)]
+/// Memory for a tensor, aligned for every element type.
+#[derive(Default)]
 pub struct Buffer {
     words: Vec<u64>,
     length: usize,
+    /// Where the memory goes afterwards.
+    home: Option<Store>,
 }
 
 impl Buffer {
     /// `length` zero bytes. The operating system hands the pages out as they are touched.
     pub fn zeroed(length: usize) -> Self {
-        Self { words: vec![0; length.div_ceil(8)], length }
+        Self { words: vec![0; length.div_ceil(8)], length, home: None }
+    }
+
+    /// The first `length` bytes of memory that goes back to a store afterwards.
+    pub(crate) fn lent(words: Vec<u64>, length: usize, home: Store) -> Self {
+        assert!(length <= words.len() * 8, "{length} bytes in {} words", words.len());
+        Self { words, length, home: Some(home) }
     }
 
     /// The bytes.
@@ -77,6 +87,33 @@ impl Buffer {
         // SAFETY: memory of `u64`s is aligned for every sealed element; length checked above; every
         // bit pattern is a valid number.
         Some(unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), count) })
+    }
+}
+
+impl Clone for Buffer {
+    fn clone(&self) -> Self {
+        let words = self.words[..self.length.div_ceil(8)].to_vec();
+        Self { words, length: self.length, home: None }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if let Some(home) = self.home.take() {
+            home.give_back(std::mem::take(&mut self.words));
+        }
+    }
+}
+
+impl PartialEq for Buffer {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes() == other.bytes()
+    }
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use laxity_protocol::{
-    DeliveryReport, ElementType, JobError, JobKind, JobOpen, Progress, RecvId, ResetCode,
+    DeliveryReport, ElementType, JobError, JobKind, JobOpen, Missing, Progress, RecvId, ResetCode,
 };
 
 use crate::{
@@ -61,9 +61,10 @@ pub enum ReceivedData {
 
 impl ReceivedData {
     /// What a job's memory holds at its end.
-    pub(crate) fn of(target: Option<Target>, kind: JobKind) -> Self {
+    pub(crate) fn of(target: Option<Target>, kind: JobKind, report: &DeliveryReport) -> Self {
         match (target, kind) {
-            (Some(Target::Tensor(buffer)), JobKind::Tensor { element, .. }) => {
+            (Some(Target::Tensor(mut buffer)), JobKind::Tensor { element, .. }) => {
+                clear(&mut buffer, element, &report.missing);
                 Self::Tensor { element, buffer }
             }
             (Some(Target::Messages { ready, .. }), _) => Self::Messages(ready.into()),
@@ -73,6 +74,15 @@ impl ReceivedData {
             }
             (_, JobKind::Messages { .. }) => Self::Messages(Vec::new()),
         }
+    }
+}
+
+/// Sets what did not arrive to zero: it may still hold an earlier job's numbers.
+fn clear(buffer: &mut Buffer, element: ElementType, missing: &Missing) {
+    let Missing::Elements(ranges) = missing else { return };
+    let (bytes, size) = (buffer.bytes_mut(), element.size());
+    for (from, to) in ranges {
+        bytes[*from as usize * size..*to as usize * size].fill(0);
     }
 }
 
@@ -144,7 +154,7 @@ impl Incoming {
     /// Starts to receive it without waiting; [`is_finished`](Self::is_finished) and
     /// [`progress`](Self::progress) tell how it goes, [`receive`](Self::receive) gets it.
     pub fn start(&self) {
-        self.claim(|open| Some(Target::owned(open)));
+        self.claim(|open| Some(Target::recycled(open)));
     }
 
     /// Receives it into memory of its own.
@@ -180,7 +190,8 @@ impl Incoming {
             outcome
         });
         let report = outcome.unwrap_or(Err(RecvError::ShutDown))?;
-        if let Some(Target::Tensor(buffer)) = early {
+        if let Some(Target::Tensor(mut buffer)) = early {
+            clear(&mut buffer, T::TYPE, &report.missing);
             bytes[..buffer.bytes().len()].copy_from_slice(buffer.bytes());
         }
         Ok(report)
@@ -252,7 +263,7 @@ impl Incoming {
     ) -> Result<Received, RecvError> {
         let report = outcome.unwrap_or(Err(RecvError::ShutDown))?;
         let target = self.shard.lock().arrivals.remove(self.id);
-        let data = ReceivedData::of(target, self.open.kind);
+        let data = ReceivedData::of(target, self.open.kind, &report);
         let label = std::mem::take(&mut self.open.label);
         Ok(Received { id: self.id, label, data, report })
     }

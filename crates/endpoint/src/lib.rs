@@ -42,6 +42,7 @@ mod payloads;
 mod peer;
 mod queue;
 mod shard;
+mod store;
 pub mod udp;
 
 pub use laxity_interface::{Finish, Fraction, GroupId, Layout};
@@ -61,4 +62,5 @@ pub use crate::{
     payloads::Message,
     peer::{Peer, SendHandle, Window},
     queue::{Arrived, Bell, Happening, Queue},
+    store::Store,
 };

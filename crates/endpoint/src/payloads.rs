@@ -8,7 +8,7 @@ use bytes::Bytes;
 use laxity_interface::GroupId;
 use laxity_protocol::{BodyRef, JobKind, JobOpen, Memory, Piece, RecvId, SendId, Sink};
 
-use crate::element::Buffer;
+use crate::{element::Buffer, store::Store};
 
 /// Payload of a job being sent.
 #[derive(Debug)]
@@ -111,6 +111,14 @@ impl Target {
             JobKind::Messages { .. } => {
                 Self::Messages { parts: BTreeMap::new(), ready: VecDeque::new() }
             }
+        }
+    }
+
+    /// The same in memory that was used before: what does not arrive must be cleared at the end.
+    pub(crate) fn recycled(open: &JobOpen) -> Self {
+        match open.kind {
+            JobKind::Tensor { .. } => Self::Tensor(Store::global().lend(open.bytes as usize)),
+            JobKind::Messages { .. } => Self::owned(open),
         }
     }
 

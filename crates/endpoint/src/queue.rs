@@ -25,6 +25,7 @@ use crate::{
     error::SendError,
     incoming::ReceivedData,
     outgoing::Outgoing,
+    payloads::Target,
     shard::Shard,
 };
 
@@ -255,7 +256,7 @@ impl Core {
         slot.counted = true;
         if !slot.is_over() && self.arrivals.get_mut(id).is_none() {
             let open = slot.open.clone();
-            let target = crate::payloads::Target::owned(&open);
+            let target = Target::recycled(&open);
             self.arrivals.set(id, &open, target);
         }
         self.protocol.claim(now, id);
@@ -272,7 +273,8 @@ impl Core {
             line.held += slot.open.bytes;
         }
         let Some(outcome) = slot.outcome else { return };
-        let outcome = outcome.map(|report| (ReceivedData::of(target, slot.open.kind), report));
+        let outcome =
+            outcome.map(|report| (ReceivedData::of(target, slot.open.kind, &report), report));
         let arrived = Arrived { id, from: slot.from, open: slot.open, outcome };
         line.ready.push_back(Happening::Received(Box::new(arrived)));
     }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use laxity_endpoint::Store;
 use laxity_interface::{Rate, Span};
 
 use crate::{
@@ -96,7 +97,7 @@ impl<C: Carrier> Communicator<C> {
         data: &[T],
         options: &Options,
     ) -> Result<Handle, OpError> {
-        let bytes = Bytes::copy_from_slice(bytemuck::cast_slice(data));
+        let bytes = Bytes::from_owner(Store::global().copy(bytemuck::cast_slice(data)));
         let now = self.carrier.now();
         let group = self.group.clone();
         let id = self.engine.start(now, &group, operation, T::TYPE, bytes, options)?;

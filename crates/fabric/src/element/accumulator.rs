@@ -6,7 +6,7 @@ use bytes::Bytes;
 use half::{bf16, f16};
 use laxity_protocol::ElementType;
 
-use super::into_bytes;
+use super::{into_bytes, numbers::Numbers};
 use crate::options::ReduceOp;
 
 /// The type in which numbers of `element` are folded.
@@ -29,11 +29,11 @@ pub(crate) fn accumulator_of(element: ElementType, op: ReduceOp, lossy: bool) ->
 /// A range of a tensor while contributions are folded into it.
 #[derive(Clone, Debug)]
 pub(crate) enum Accumulator {
-    U8(Vec<u8>),
-    I32(Vec<i32>),
-    I64(Vec<i64>),
-    F32(Vec<f32>),
-    F64(Vec<f64>),
+    U8(Numbers<u8>),
+    I32(Numbers<i32>),
+    I64(Numbers<i64>),
+    F32(Numbers<f32>),
+    F64(Numbers<f64>),
 }
 
 /// A number that is folded.
@@ -124,11 +124,11 @@ impl Accumulator {
     /// If `kind` is no type that [`accumulator_of`] names.
     pub(crate) fn identity(kind: ElementType, op: ReduceOp, count: usize) -> Self {
         match kind {
-            ElementType::U8 => Self::U8(vec![u8::identity(op); count]),
-            ElementType::I32 => Self::I32(vec![i32::identity(op); count]),
-            ElementType::I64 => Self::I64(vec![i64::identity(op); count]),
-            ElementType::F32 => Self::F32(vec![f32::identity(op); count]),
-            ElementType::F64 => Self::F64(vec![f64::identity(op); count]),
+            ElementType::U8 => Self::U8(Numbers::filled(u8::identity(op), count)),
+            ElementType::I32 => Self::I32(Numbers::filled(i32::identity(op), count)),
+            ElementType::I64 => Self::I64(Numbers::filled(i64::identity(op), count)),
+            ElementType::F32 => Self::F32(Numbers::filled(f32::identity(op), count)),
+            ElementType::F64 => Self::F64(Numbers::filled(f64::identity(op), count)),
             other => unreachable!("nothing is folded in {}", other.name()),
         }
     }
@@ -243,21 +243,21 @@ impl Accumulator {
     /// (integers).
     pub(crate) fn into_bytes(self, element: ElementType) -> Bytes {
         match (self, element) {
-            (Self::U8(sum), ElementType::U8) => Bytes::from(sum),
-            (Self::I32(sum), ElementType::I32) => into_bytes(sum),
-            (Self::I64(sum), ElementType::I64) => into_bytes(sum),
+            (Self::U8(sum), ElementType::U8) => sum.into_bytes(),
+            (Self::I32(sum), ElementType::I32) => sum.into_bytes(),
+            (Self::I64(sum), ElementType::I64) => sum.into_bytes(),
             (Self::I64(sum), ElementType::I32) => {
-                into_bytes(sum.into_iter().map(|x| x as i32).collect())
+                into_bytes(sum.iter().map(|x| *x as i32).collect())
             }
-            (Self::I64(sum), ElementType::U8) => sum.into_iter().map(|x| x as u8).collect(),
-            (Self::F32(sum), ElementType::F32) => into_bytes(sum),
+            (Self::I64(sum), ElementType::U8) => sum.iter().map(|x| *x as u8).collect(),
+            (Self::F32(sum), ElementType::F32) => sum.into_bytes(),
             (Self::F32(sum), ElementType::F16) => {
-                into_bytes(sum.into_iter().map(f16::from_f32).collect())
+                into_bytes(sum.iter().copied().map(f16::from_f32).collect())
             }
             (Self::F32(sum), ElementType::Bf16) => {
-                into_bytes(sum.into_iter().map(bf16::from_f32).collect())
+                into_bytes(sum.iter().copied().map(bf16::from_f32).collect())
             }
-            (Self::F64(sum), ElementType::F64) => into_bytes(sum),
+            (Self::F64(sum), ElementType::F64) => sum.into_bytes(),
             (sum, element) => {
                 unreachable!("{} never becomes {}", sum.kind().name(), element.name())
             }

@@ -4,6 +4,7 @@
 //! is the [`Accumulator`].
 
 pub(crate) mod accumulator;
+mod numbers;
 
 use bytes::Bytes;
 use half::{bf16, f16};

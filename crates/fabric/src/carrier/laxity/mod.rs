@@ -24,7 +24,7 @@ use std::{
 use bytes::Bytes;
 use half::{bf16, f16};
 use laxity_endpoint::{
-    Arrived, Buffer, BuildError, ClassRule, DeliveryReport, ElementType, Endpoint, Gone, Happening,
+    Arrived, BuildError, ClassRule, DeliveryReport, ElementType, Endpoint, Gone, Happening,
     JobError, JobOrder, Missing, Outgoing, PeerId, Queue, ReceivedData, SendError, SendId,
     SendRequestError,
 };
@@ -385,7 +385,7 @@ impl LaxityCarrier {
         let Some(envelope) = label.envelope else { return };
         match outcome {
             Ok((ReceivedData::Tensor { buffer, .. }, report)) => {
-                let (body, missing) = (Bytes::from_owner(Owned(buffer)), missing(&report));
+                let (body, missing) = (Bytes::from_owner(buffer), missing(&report));
                 let arrival = Arrival { from, envelope, body, missing };
                 self.events.push_back(Event::Arrived(arrival));
             }
@@ -530,15 +530,6 @@ impl Carrier for LaxityCarrier {
                 None => {}
             }
         }
-    }
-}
-
-/// The memory of an arrival.
-struct Owned(Buffer);
-
-impl AsRef<[u8]> for Owned {
-    fn as_ref(&self) -> &[u8] {
-        self.0.bytes()
     }
 }
 

@@ -398,8 +398,7 @@ impl Core {
             match came {
                 Came::Parcel(envelope, body) => {
                     self.untaken += body.len() as u64;
-                    let (body, missing) = (body.into(), Vec::new());
-                    let arrival = Arrival { from, envelope, body, missing };
+                    let arrival = Arrival { from, envelope, body, missing: Vec::new() };
                     self.events.push_back(Event::Arrived(arrival));
                 }
                 Came::Void(envelope) => {

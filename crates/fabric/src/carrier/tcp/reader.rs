@@ -5,6 +5,9 @@ use std::{
     io::{self, IoSliceMut, Read},
 };
 
+use bytes::Bytes;
+use laxity_endpoint::{Buffer, Store};
+
 use super::frame::{FRAME_BYTES, HEAD, Head, Kind, MAX_OPEN};
 use crate::carrier::Envelope;
 
@@ -15,7 +18,7 @@ const STAGE_BYTES: usize = 16 << 10;
 #[derive(PartialEq, Debug)]
 pub(super) enum Came {
     /// A whole parcel.
-    Parcel(Envelope, Vec<u8>),
+    Parcel(Envelope, Bytes),
     /// The sender gave a parcel up.
     Void(Envelope),
     /// The peer is finished.
@@ -48,7 +51,7 @@ pub(super) struct Reader {
 #[derive(Debug)]
 struct Partial {
     envelope: Envelope,
-    body: Vec<u8>,
+    body: Buffer,
     filled: usize,
 }
 
@@ -65,7 +68,7 @@ impl Reader {
 
     /// Bytes set aside for parcels that are not whole.
     pub(super) fn reserved(&self) -> u64 {
-        self.open.values().map(|partial| partial.body.len() as u64).sum()
+        self.open.values().map(|partial| partial.body.bytes().len() as u64).sum()
     }
 
     /// Starts with what was read before there was this reader.
@@ -116,7 +119,7 @@ impl Reader {
         let Some(partial) = self.open.get_mut(parcel) else {
             unreachable!("the current parcel is open");
         };
-        let body = &mut partial.body[partial.filled..partial.filled + *left];
+        let body = &mut partial.body.bytes_mut()[partial.filled..partial.filled + *left];
         let count = source.read_vectored(&mut [IoSliceMut::new(body), IoSliceMut::new(stage)])?;
         let placed = count.min(*left);
         partial.filled += placed;
@@ -133,7 +136,7 @@ impl Reader {
                     unreachable!("the current parcel is open");
                 };
                 let end = partial.filled + staged;
-                partial.body[partial.filled..end]
+                partial.body.bytes_mut()[partial.filled..end]
                     .copy_from_slice(&self.stage[self.from..self.from + staged]);
                 partial.filled = end;
                 self.from += staged;
@@ -142,9 +145,12 @@ impl Reader {
                     return Ok(());
                 }
                 self.current = None;
-                if partial.filled == partial.body.len() {
+                if partial.filled == partial.body.bytes().len() {
                     let whole = self.open.remove(&parcel);
-                    came.extend(whole.map(|whole| Came::Parcel(whole.envelope, whole.body)));
+                    let parcel = |whole: Partial| {
+                        Came::Parcel(whole.envelope, Bytes::from_owner(whole.body))
+                    };
+                    came.extend(whole.map(parcel));
                 }
             }
             let staged = &self.stage[self.from..self.to];
@@ -183,7 +189,8 @@ impl Reader {
                 {
                     return Err(format!("a frame of {} bytes for {total}", head.length));
                 }
-                let body = vec![0; total as usize];
+                // Whatever it held before: it is handed over when all of it has been written.
+                let body = Store::global().lend(total as usize);
                 let partial = Partial { envelope: envelope()?, body, filled: 0 };
                 self.open.insert(head.parcel, partial);
                 self.current = Some((head.parcel, head.length as usize));
@@ -192,7 +199,9 @@ impl Reader {
                 let Some(partial) = self.open.get(&head.parcel) else {
                     return Err(format!("more of parcel {}, which is not open", head.parcel));
                 };
-                if head.length == 0 || partial.filled + head.length as usize > partial.body.len() {
+                if head.length == 0
+                    || partial.filled + head.length as usize > partial.body.bytes().len()
+                {
                     return Err(format!("a frame of {} bytes beyond its parcel", head.length));
                 }
                 self.current = Some((head.parcel, head.length as usize));
