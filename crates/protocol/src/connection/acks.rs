@@ -1,6 +1,7 @@
 //! What acknowledgements and silence say about packets that were sent.
 
 use laxity_interface::{Span, Time};
+use smallvec::SmallVec;
 
 use super::{Connection, Shared, lane::EpochView};
 use crate::{
@@ -24,25 +25,18 @@ impl Connection {
         }
         self.peer_senders = ack.active_senders.max(1);
         self.peer_intake = intake_rate(ack.intake);
-        let mut settled = std::mem::take(&mut self.settled);
-        for &(first, last) in ack.ranges.iter().rev() {
-            self.sent.ack_range(first, last, |verdict, sent| settled.push((verdict, sent.clone())));
-        }
-        if settled.iter().any(|(verdict, _)| *verdict == Verdict::Acked) {
+        let (newest, acked) = self.settle_acked(ack, shared);
+        if acked {
             (self.probes, self.probed) = (0, now);
         }
         // Only the newest packet is acknowledged without delay by others that came after it; what an
         // older acknowledgement should have said measures its loss, not the path.
-        if let Some((Verdict::Acked, newest)) = settled.last().filter(|_| largest >= self.timed) {
+        if let Some((Verdict::Acked, sent_at)) = newest.filter(|_| largest >= self.timed) {
             let held = Span::from_us(ack.delay_us);
-            self.rtt.sample_path(now, self.arrived.since(newest.at), held);
-            self.rtt.sample(now.since(newest.at), held.min(shared.config.max_ack_delay * 4));
+            self.rtt.sample_path(now, self.arrived.since(sent_at), held);
+            self.rtt.sample(now.since(sent_at), held.min(shared.config.max_ack_delay * 4));
             self.timed = largest + 1;
         }
-        for (verdict, sent) in settled.drain(..) {
-            self.settle_acked(verdict, &sent, shared);
-        }
-        self.settled = settled;
         let marks = ack.ce.saturating_sub(self.marks_seen);
         self.marks_seen = self.marks_seen.max(ack.ce);
         shared.stats.packets_marked += marks;
@@ -52,23 +46,37 @@ impl Connection {
         self.sent.forget(now, memory);
     }
 
-    fn settle_acked(&mut self, verdict: Verdict, sent: &Sent, shared: &mut Shared) {
-        let late = verdict == Verdict::LateAcked;
-        shared.stats.packets_late += u64::from(late);
-        if let Some(lane) = sent.lane {
-            let lane = &mut self.lanes[lane as usize];
-            lane.acked(sent.at, u64::from(sent.bytes), sent.stamp, late);
-        }
-        for content in &sent.contents {
-            match *content {
-                Content::Piece(job, piece) => {
-                    if let Some(job) = self.sends.get_mut(&job) {
-                        job.acked(piece);
+    /// Takes the packets off the books that an acknowledgement is the first to name. Returns what became
+    /// of the newest of them and when it left, and whether any was not thought lost.
+    fn settle_acked(&mut self, ack: &Ack, shared: &mut Shared) -> (Option<(Verdict, Time)>, bool) {
+        let (mut newest, mut acked) = (None, false);
+        let mut controls: SmallVec<[(Control, u64); 4]> = SmallVec::new();
+        for &(first, last) in ack.ranges.iter().rev() {
+            self.sent.ack_range(first, last, |verdict, sent| {
+                let late = verdict == Verdict::LateAcked;
+                shared.stats.packets_late += u64::from(late);
+                acked |= !late;
+                newest = Some((verdict, sent.at));
+                if let Some(lane) = sent.lane {
+                    let lane = &mut self.lanes[lane as usize];
+                    lane.acked(sent.at, u64::from(sent.bytes), sent.stamp, late);
+                }
+                for content in &sent.contents {
+                    match *content {
+                        Content::Piece(job, piece) => {
+                            if let Some(job) = self.sends.get_mut(&job) {
+                                job.acked(piece);
+                            }
+                        }
+                        Content::Control(control) => controls.push((control, sent.number)),
                     }
                 }
-                Content::Control(control) => self.confirmed(control, sent.number, shared),
-            }
+            });
         }
+        for (control, number) in controls {
+            self.confirmed(control, number, shared);
+        }
+        (newest, acked)
     }
 
     /// A control frame is known to have arrived, in packet `number`.
@@ -101,18 +109,18 @@ impl Connection {
 
     /// Looks for packets that later ones overtook.
     pub(super) fn find_losses(&mut self, now: Time, shared: &mut Shared) {
-        let mut lost = std::mem::take(&mut self.settled);
+        let mut lost = std::mem::take(&mut self.lost);
         let (delay, patience) = (self.rtt.loss_delay(), self.rtt.smoothed() * GIVEN_UP);
-        let note = |sent: &Sent| lost.push((Verdict::LateAcked, sent.clone()));
+        let note = |sent: &Sent| lost.push(sent.clone());
         let outlook = self.sent.detect(now, delay, patience, note);
         self.loss_due = outlook.due;
         if outlook.doubt {
             self.queue(Control::Ping);
         }
-        for (_, sent) in lost.drain(..) {
+        for sent in lost.drain(..) {
             self.settle_lost(&sent, shared);
         }
-        self.settled = lost;
+        self.lost = lost;
     }
 
     pub(super) fn settle_lost(&mut self, sent: &Sent, shared: &mut Shared) {
@@ -172,7 +180,7 @@ impl Connection {
             let lane = &mut self.lanes[at];
             lane.settle(now, self.arrived, &self.rtt, marked);
             epoch_ended |= lane.end_epoch(now, rtt, silent, view);
-            lane.pacer.follow(now, lane.controller.rate());
+            lane.pacer.follow(now, lane.rate());
         }
         if epoch_ended {
             self.classify(now, shared.config.class_rule);

@@ -167,7 +167,9 @@ impl Connection {
                     if kind != FrameKind::Chunk {
                         announce(found, id, piece, shared);
                     }
-                    self.review(now, piece.job, shared);
+                    if found.may_end(now) {
+                        self.review(now, piece.job, shared);
+                    }
                 }
             }
             Err(Refused::Unclaimed) => {

@@ -3,7 +3,7 @@
 use laxity_interface::{Rate, Span, Time};
 
 use crate::{
-    control::{AckSample, Controller, Epoch},
+    control::{AckSample, Controller, Epoch, Reason},
     ids::JobId,
     path::{Pacer, Rtt, Sampler, Stamp},
     slack::LaneKind,
@@ -18,7 +18,10 @@ const LOSS_GAIN: f64 = 0.25;
 #[derive(Debug)]
 pub(crate) struct Lane {
     pub(crate) kind: LaneKind,
-    pub(crate) controller: Box<dyn Controller>,
+    controller: Box<dyn Controller>,
+    /// What the controller says, asked once for every acknowledgement and not for every packet.
+    rate: Rate,
+    window: u64,
     pub(crate) pacer: Pacer,
     pub(crate) sampler: Sampler,
     pub(crate) in_flight: u64,
@@ -63,6 +66,8 @@ impl Lane {
     pub(crate) fn new(kind: LaneKind, controller: Box<dyn Controller>) -> Self {
         Self {
             kind,
+            rate: controller.rate(),
+            window: controller.window(),
             controller,
             pacer: Pacer::default(),
             sampler: Sampler::default(),
@@ -82,7 +87,27 @@ impl Lane {
 
     /// How many bytes may be on the way at once: what the controller says, within bounds.
     pub(crate) fn window(&self) -> u64 {
-        self.controller.window().min(MAX_IN_FLIGHT)
+        self.window.min(MAX_IN_FLIGHT)
+    }
+
+    /// How fast packets leave.
+    pub(crate) fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// Why the rate is what it is.
+    pub(crate) fn reason(&self) -> Reason {
+        self.controller.reason()
+    }
+
+    /// Another controller takes over.
+    pub(crate) fn set_controller(&mut self, controller: Box<dyn Controller>) {
+        self.controller = controller;
+        self.ask_controller();
+    }
+
+    fn ask_controller(&mut self) {
+        (self.rate, self.window) = (self.controller.rate(), self.controller.window());
     }
 
     /// A packet leaves.
@@ -147,6 +172,7 @@ impl Lane {
                 },
             );
         }
+        self.ask_controller();
     }
 
     /// Ends the epoch if a round trip has passed. `silent`: nothing was heard for too long.
@@ -182,6 +208,7 @@ impl Lane {
                 packet: view.packet,
             },
         );
+        self.ask_controller();
         self.epoch_ends = now + rtt.max(view.min_epoch);
         true
     }

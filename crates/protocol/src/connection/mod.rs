@@ -33,7 +33,7 @@ use crate::{
     crypto::{Opener, Sealer, Secrets},
     event::Event,
     ids::{JobId, PeerId},
-    path::{Control, Intake, Received, Rtt, Sent, SentPackets, Verdict},
+    path::{Control, Intake, Received, Rtt, Sent, SentPackets},
     receive::RecvJob,
     send::SendJob,
     slack::LaneKind,
@@ -123,13 +123,18 @@ pub(crate) struct Connection {
     last_heard: Time,
     last_sent: Time,
     counts_as_sender: bool,
-    settled: Vec<(Verdict, Sent)>,
+    /// Kept only for its memory: packets that are being found lost.
+    lost: Vec<Sent>,
     /// This side is about to say farewell.
     pub(crate) closing: bool,
     /// The other side has.
     pub(crate) closed_by_peer: bool,
     /// Where it stands among the connections that can send.
     pub(crate) ready: Option<(u32, u64)>,
+    /// When it wants to be looked at, as the endpoint knows it.
+    pub(crate) wake: Option<Time>,
+    /// The endpoint knows that it has to look at it.
+    pub(crate) is_dirty: bool,
 }
 
 impl Connection {
@@ -173,10 +178,12 @@ impl Connection {
             last_heard: now,
             last_sent: now,
             counts_as_sender: false,
-            settled: Vec::new(),
+            lost: Vec::new(),
             closing: false,
             closed_by_peer: false,
             ready: None,
+            wake: None,
+            is_dirty: false,
         }
     }
 
@@ -274,7 +281,7 @@ impl Connection {
             .as_ref()
             .map_or_else(|| usize::from(config.max_datagram), |open| open.max_datagram);
         let start = start(config, packet, self.rtt.smoothed());
-        self.lanes[kind as usize].controller = controller.build(&start);
+        self.lanes[kind as usize].set_controller(controller.build(&start));
     }
 
     /// Bytes of a packet that frames may use.

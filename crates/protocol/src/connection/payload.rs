@@ -105,7 +105,7 @@ impl Connection {
     ) -> Option<Transmit> {
         let packet = self.open.as_ref()?.max_datagram;
         let lane = &self.lanes[kind as usize];
-        let rate = lane.controller.rate();
+        let rate = lane.rate();
         let room = lane.window() - lane.in_flight;
         let rtt = self.rtt.smoothed();
         let burst = match shared.config.max_burst {

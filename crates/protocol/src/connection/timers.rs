@@ -8,7 +8,6 @@ use crate::{
     event::Event,
     ids::JobId,
     path::Control,
-    receive::Decision,
     send::SendJob,
 };
 
@@ -43,10 +42,7 @@ impl Connection {
         let (since, silence, _) = self.patience(shared);
         let recvs = self.recvs.values().flat_map(|job| match job.ended {
             Some(_) => job.forget_at,
-            None => match job.decide(self.last_heard) {
-                Decision::Wait(until) => until,
-                _ => Some(Time::ZERO),
-            },
+            None => job.next_look(self.last_heard),
         });
         recvs
             .chain(self.sends.values().filter_map(|job| job.limit))

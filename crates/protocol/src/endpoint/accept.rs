@@ -109,7 +109,7 @@ impl Endpoint {
         self.by_id.insert(local, id);
         self.by_caller.insert((from, hello.client), id);
         self.connections.insert(id, Box::new(connection));
-        self.dirty.insert(id);
+        self.touch(id);
         Ok(())
     }
 

@@ -82,7 +82,7 @@ impl Endpoint {
         let connection = Connection::new(now, id, to, local, handshake, &self.shared.config);
         self.by_id.insert(local, id);
         self.connections.insert(id, Box::new(connection));
-        self.dirty.insert(id);
+        self.touch(id);
         Ok(id)
     }
 
@@ -96,7 +96,7 @@ impl Endpoint {
         let start = self.shared.rng.next_u32();
         let connection = self.connections.get_mut(&peer).ok_or(SendRequestError::NoSuchPeer)?;
         let job = connection.send(now, request, start, &self.shared)?;
-        self.dirty.insert(peer);
+        self.touch(peer);
         Ok(SendId { peer, job })
     }
 
@@ -105,7 +105,7 @@ impl Endpoint {
         let max_pieces = self.shared.config.max_pieces;
         let connection = self.connections.get_mut(&id.peer).ok_or(SendRequestError::NoSuchPeer)?;
         let index = connection.push(id.job, group, size, max_pieces)?;
-        self.dirty.insert(id.peer);
+        self.touch(id.peer);
         Ok(index)
     }
 
@@ -113,7 +113,7 @@ impl Endpoint {
     pub fn close_window(&mut self, id: SendId) -> Result<(), SendRequestError> {
         let connection = self.connections.get_mut(&id.peer).ok_or(SendRequestError::NoSuchPeer)?;
         connection.close_window(id.job)?;
-        self.dirty.insert(id.peer);
+        self.touch(id.peer);
         Ok(())
     }
 
@@ -121,15 +121,16 @@ impl Endpoint {
     /// the application's. False if there is no such job any more.
     pub fn claim(&mut self, now: Time, id: RecvId) -> bool {
         let Some(connection) = self.connections.get_mut(&id.peer) else { return false };
-        self.dirty.insert(id.peer);
-        connection.claim(now, id.job, &mut self.shared)
+        let known = connection.claim(now, id.job, &mut self.shared);
+        self.touch(id.peer);
+        known
     }
 
     /// Gives up a job being sent; a [`SendFailed`](Event::SendFailed) event follows.
     pub fn cancel_send(&mut self, id: SendId) {
         if let Some(connection) = self.connections.get_mut(&id.peer) {
             connection.cancel_send(id.job, &mut self.shared);
-            self.dirty.insert(id.peer);
+            self.touch(id.peer);
         }
     }
 
@@ -137,7 +138,7 @@ impl Endpoint {
     pub fn cancel_recv(&mut self, _now: Time, id: RecvId, code: ResetCode) {
         if let Some(connection) = self.connections.get_mut(&id.peer) {
             connection.cancel_recv(id.job, code, &mut self.shared);
-            self.dirty.insert(id.peer);
+            self.touch(id.peer);
         }
     }
 
@@ -163,7 +164,7 @@ impl Endpoint {
         self.shared.events.push_back(Event::PeerGone(peer, Gone::Closed));
         if connection.is_open() {
             connection.closing = true;
-            self.dirty.insert(peer);
+            self.touch(peer);
         } else {
             self.remove(peer);
         }
@@ -173,7 +174,7 @@ impl Endpoint {
     pub fn assign_rate(&mut self, peer: PeerId, lane: LaneKind, rate: Rate) {
         if let Some(connection) = self.connections.get_mut(&peer) {
             connection.set_controller(lane, ControllerKind::Assigned(rate), &self.shared.config);
-            self.dirty.insert(peer);
+            self.touch(peer);
         }
     }
 
@@ -198,11 +199,7 @@ impl Endpoint {
         let connection = self.connections.get(&peer)?;
         let lane = |kind| {
             let lane = connection.lane(kind);
-            LaneInfo {
-                rate: lane.controller.rate(),
-                in_flight: lane.in_flight,
-                reason: lane.controller.reason(),
-            }
+            LaneInfo { rate: lane.rate(), in_flight: lane.in_flight, reason: lane.reason() }
         };
         Some(PeerInfo {
             address: connection.address,

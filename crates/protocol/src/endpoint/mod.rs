@@ -59,7 +59,6 @@ pub struct Endpoint {
     turn: u64,
     /// When to look at which connection again.
     wakes: BTreeSet<(Time, PeerId)>,
-    wake_of: BTreeMap<PeerId, Time>,
 }
 
 impl Endpoint {
@@ -92,7 +91,6 @@ impl Endpoint {
             ready: BTreeSet::new(),
             turn: 0,
             wakes: BTreeSet::new(),
-            wake_of: BTreeMap::new(),
         }
     }
 
@@ -160,13 +158,24 @@ impl Endpoint {
                     self.half_open -= 1;
                 }
                 if connection.closed_by_peer {
-                    self.remove_closed(peer);
+                    return self.remove_closed(peer);
+                }
+                // Packets come in trains: all but the first find it done.
+                if connection.is_dirty {
                     return;
                 }
             }
             _ => self.handle_answer(now, peer, kind, datagram),
         }
-        self.dirty.insert(peer);
+        self.touch(peer);
+    }
+
+    /// Something about a connection has changed.
+    fn touch(&mut self, peer: PeerId) {
+        let known = self.connections.get_mut(&peer);
+        if known.is_some_and(|connection| !std::mem::replace(&mut connection.is_dirty, true)) {
+            self.dirty.insert(peer);
+        }
     }
 
     /// Retry, Accept or Refuse: only a caller listens.
@@ -206,14 +215,14 @@ impl Endpoint {
                 break;
             }
             self.wakes.pop_first();
-            self.wake_of.remove(&peer);
             let Some(connection) = self.connections.get_mut(&peer) else { continue };
+            connection.wake = None;
             let due = connection.next_timeout(&self.shared).is_some_and(|at| at <= now);
             if due && connection.handle_timeout(now, &mut self.shared) == Health::Over {
                 self.remove(peer);
                 continue;
             }
-            self.dirty.insert(peer);
+            self.touch(peer);
         }
     }
 
@@ -263,6 +272,7 @@ impl Endpoint {
     /// due.
     fn look_at(&mut self, now: Time, peer: PeerId) {
         let Some(connection) = self.connections.get_mut(&peer) else { return };
+        connection.is_dirty = false;
         connection.ask_where_done(now);
         let transmit = connection.next_transmit();
         if let Some((urgency, turn)) = connection.ready.take() {
@@ -276,17 +286,13 @@ impl Endpoint {
         }
         let later = transmit.filter(|at| *at > now);
         let wake = [later, connection.next_timeout(&self.shared)].into_iter().flatten().min();
-        self.set_wake(peer, wake);
-    }
-
-    fn set_wake(&mut self, peer: PeerId, wake: Option<Time>) {
-        if let Some(old) = self.wake_of.remove(&peer) {
+        if connection.wake == wake {
+            return;
+        }
+        if let Some(old) = std::mem::replace(&mut connection.wake, wake) {
             self.wakes.remove(&(old, peer));
         }
-        if let Some(at) = wake {
-            self.wakes.insert((at, peer));
-            self.wake_of.insert(peer, at);
-        }
+        self.wakes.extend(wake.map(|at| (at, peer)));
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called. Valid after
@@ -321,7 +327,9 @@ impl Endpoint {
             self.ready.remove(&(urgency, turn, peer));
         }
         self.dirty.remove(&peer);
-        self.set_wake(peer, None);
+        if let Some(wake) = connection.wake {
+            self.wakes.remove(&(wake, peer));
+        }
     }
 
     /// A connection id that is not taken and that steers to this endpoint's socket.

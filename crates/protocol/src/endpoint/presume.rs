@@ -62,7 +62,7 @@ impl Endpoint {
         connection.trust(now, &mut self.shared);
         self.by_id.insert(local, id);
         self.connections.insert(id, Box::new(connection));
-        self.dirty.insert(id);
+        self.touch(id);
         Ok(id)
     }
 }

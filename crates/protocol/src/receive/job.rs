@@ -313,13 +313,37 @@ impl RecvJob {
         self.probe = None;
     }
 
+    /// Whether every group has its minimum, and the counts are final.
+    fn is_enough(&self) -> bool {
+        let mut pairs = self.counts.iter().zip(&self.received);
+        self.final_counts && pairs.all(|(count, got)| *got >= count.required)
+    }
+
+    /// Whether [`decide`](Self::decide) may say anything but to wait. Cheaper: asked for every packet.
+    pub(crate) fn may_end(&self, now: Time) -> bool {
+        let past = |time: Option<Time>| time.is_some_and(|time| time <= now);
+        self.is_enough() || past(self.limit) || past(self.probe.map(|(_, until)| until))
+    }
+
+    /// When to decide again if nothing comes; in the past if there is something to do at once.
+    pub(crate) fn next_look(&self, now: Time) -> Option<Time> {
+        if !self.may_end(now) {
+            let grace = self.probe.map(|(_, until)| until);
+            return self.limit.into_iter().chain(grace).min();
+        }
+        match self.decide(now) {
+            Decision::Wait(until) => until,
+            _ => Some(Time::ZERO),
+        }
+    }
+
     /// What to do now.
     pub(crate) fn decide(&self, now: Time) -> Decision {
         let pairs = || self.counts.iter().zip(&self.received);
         decide(&View {
             now,
             complete: self.final_counts && pairs().all(|(count, got)| *got == count.total),
-            enough: self.final_counts && pairs().all(|(count, got)| *got >= count.required),
+            enough: self.is_enough(),
             finish: self.open.finish,
             grace_until: self.probe.map(|(_, until)| until),
             deadline: self.deadline,
