@@ -281,3 +281,21 @@ impl Drop for Incoming {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Store;
+
+    #[test]
+    fn numbers_of_an_earlier_job_do_not_show_where_nothing_arrived() {
+        let store = Store::default();
+        drop(store.copy(&[7; 100_000]));
+        let mut buffer = store.lend(100_000);
+        assert!(buffer.bytes().iter().all(|byte| *byte == 7), "memory that was used before");
+        clear(&mut buffer, ElementType::F32, &Missing::Elements(vec![(0, 10), (24_990, 25_000)]));
+        let zeros = |range: std::ops::Range<usize>| buffer.bytes()[range].iter().all(|b| *b == 0);
+        assert!(zeros(0..40) && zeros(99_960..100_000));
+        assert!(buffer.bytes()[40..99_960].iter().all(|byte| *byte == 7), "what has arrived stays");
+    }
+}
