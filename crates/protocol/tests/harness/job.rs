@@ -128,7 +128,7 @@ impl Job {
     pub fn element(&self) -> Option<(u64, u64)> {
         match &self.request.payload {
             Payload::Tensor { element, elements, .. } => Some((element.size() as u64, *elements)),
-            Payload::Messages { .. } => None,
+            Payload::Messages { .. } | Payload::Announced { .. } => None,
         }
     }
 
