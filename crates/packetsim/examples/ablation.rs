@@ -161,16 +161,16 @@ impl Observer for Queues {
         // The steps are the first stack, and their data understands marks.
         match event {
             TraceEvent::Sent { link, packet } if self.of_switches[link.0 as usize] => {
-                let counts = packet.stack == 0 && packet.ecn == Ecn::Ect0;
+                let counts = packet.stack == 0 && packet.ecn != Ecn::NotEct;
                 self.passed[usize::from(packet.class)] += u64::from(counts);
             }
             TraceEvent::Dropped { link: Some(link), packet, .. } => {
-                let counts = packet.stack == 0 && packet.ecn == Ecn::Ect0;
+                let counts = packet.stack == 0 && packet.ecn != Ecn::NotEct;
                 self.lost[usize::from(packet.class)] += u64::from(counts);
                 self.lost_inside += u64::from(counts && !self.to_hosts[link.0 as usize]);
             }
             TraceEvent::Delivered { packet, .. } => {
-                let counts = packet.stack == 0 && packet.ecn == Ecn::Ect0;
+                let counts = packet.stack == 0 && packet.ecn != Ecn::NotEct;
                 self.arrived += u64::from(counts) * u64::from(packet.size);
             }
             _ => {}

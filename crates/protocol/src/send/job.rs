@@ -273,6 +273,10 @@ impl SendJob {
             return None;
         }
         let piece = match self.is_enough_under_way(lane) {
+            // What has come since a long message was begun may be sooner home than the rest of it.
+            true if self.window_open && self.pool.has_partial(lane) => {
+                self.pool.take(lane, &self.expected, &mut self.budgets)?
+            }
             true => self.pool.take_partial(lane)?,
             false => self.pool.take(lane, &self.expected, &mut self.budgets)?,
         };
