@@ -69,6 +69,17 @@ impl Gaps {
         Span::from_ps((bytes * 8e12 / (load * line.as_bps() as f64)).round() as u64)
     }
 
+    /// What it means, in a sentence; `None` where all messages are there at the start.
+    pub fn in_words(self) -> Option<String> {
+        let Self::OneByOne { shape, mean } = self else { return None };
+        Some(match shape {
+            GapShape::Even => format!("its messages become ready one by one, {mean} apart"),
+            shape => format!(
+                "its messages become ready one by one, {mean} apart in the mean (drawn: {shape})"
+            ),
+        })
+    }
+
     /// Draws the times of so many messages.
     pub fn draw(self, messages: u32, chance: &mut Chance) -> Ready {
         let Self::OneByOne { shape, mean } = self else { return Ready::AtOnce };
