@@ -69,8 +69,9 @@ impl Experiment for Incast {
             }
         }
         findings.differs(
-            "pFabric and Aeolus end, and sooner than plain DCTCP: pFabric's timeouts are three round trips as published, and all \
-             messages are there at the start, so no credit of Aeolus is wasted. The paper blames both on its messages' arrival times.",
+            "pFabric and Aeolus end. pFabric's timeouts are three round trips as published. The paper blames Aeolus on credits that \
+             come between messages; here hardly any is wasted, since all senders share the credits of one line and messages wait \
+             for them. With messages one by one Aeolus takes 1.2 to 1.4 times as long as DCTCP, at once about as long.",
         );
         Ok(findings)
     }

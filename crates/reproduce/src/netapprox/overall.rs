@@ -71,7 +71,7 @@ impl Experiment for Overall {
              sample of the messages.",
         );
         findings.differs(
-            "ATP loses more than the paper's 8.8 %: its rate control aims at the target loss rate (0.5 to 0.1 here), begins at line \
+            "ATP loses more than the paper's 8.8 %, less so where messages become ready one by one: its rate control aims at the target loss rate (0.5 to 0.1 here), begins at line \
              rate, and moves by a sixteenth or by half of the loss per round trip, while whole jobs take 10 to 40 round trips.",
         );
         findings.differs(

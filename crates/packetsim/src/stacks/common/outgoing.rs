@@ -20,7 +20,7 @@ impl Outgoing {
     pub(crate) fn new(flow: &Flow, approx: Approx, started: Time) -> Self {
         let cut = Cut::new(flow, approx);
         let coming = Coming::new(flow, approx, started);
-        let packets = coming.as_ref().map_or(cut.packets(), Coming::packets);
+        let packets = coming.as_ref().map_or_else(|| cut.packets(), Coming::packets);
         Self { book: Book::new(packets), cut, coming, home_bytes: 0 }
     }
 
