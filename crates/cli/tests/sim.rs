@@ -42,6 +42,21 @@ fn a_list_is_explained_and_run() {
 }
 
 #[test]
+fn messages_that_come_one_by_one_are_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("slow.toml");
+    let scenario = "topology = { kind = 'star', hosts = 3, rate = '8Gbps', delay = '1us' }\n[[workloads]]\n\
+                    kind = 'random'\nscheme = 'dctcp'\nsize = '1KB'\nmessages = 11\narrivals = 'even'\n\
+                    arrival-load = 0.5\n";
+    std::fs::write(&file, scenario).unwrap();
+    let output = run(&["sim", "explain", file.to_str().unwrap()]);
+    let said = text(&output.stdout);
+    assert!(said.contains("its messages become ready one by one, 2us apart"), "{said}");
+    // Ten gaps, then 1058 bytes over two links of 1 us each.
+    assert!(said.contains("a flow takes 24.116 us"), "{said}");
+}
+
+#[test]
 fn a_sweep_is_the_same_on_one_thread_and_two_and_any_point_can_be_repeated() {
     let (file, folder) = (example("permutation"), tempfile::tempdir().unwrap());
     let out = folder.path().join("results");

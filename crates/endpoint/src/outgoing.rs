@@ -67,6 +67,8 @@ impl<'a> Outgoing<'a> {
                     }
                 }
             }
+            // Its messages say their groups as they come.
+            Payload::Announced { .. } => {}
         }
         self
     }

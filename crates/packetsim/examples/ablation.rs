@@ -34,6 +34,9 @@ const SMALL: &str = "kind = \"fat-tree\"\nk = 4\nhosts-per-edge = 3";
 const PAPER: &str = "kind = \"fat-tree\"\nk = 8\nhosts-per-edge = 6";
 const STAR: &str = "kind = \"star\"\nhosts = 24";
 
+/// Parts of a sender's line that its messages take where they become ready one by one.
+const LOADS: [&str; 5] = ["0.1", "0.3", "0.6", "0.9", "1.2"];
+
 /// Exact traffic that does not end.
 const EXACT: &str = "[[workloads]]\nkind = \"poisson\"\nscheme = \"dctcp\"\nsize = \"fbhd\"\nmessages = 1\nload = 0.3\n\
                      background = true\n";
@@ -84,9 +87,12 @@ fn cases() -> Vec<Case> {
         )
     };
     let standard = random(5000, "fbkv");
+    let one_by_one = |jobs: &str, arrivals: &str, load: &str| {
+        format!("{jobs}\narrivals = \"{arrivals}\"\narrival-load = {load}")
+    };
     let mut all = Vec::new();
     for part in PARTS {
-        let case = |name, jobs: &[&str]| Case::new(name, part, SMALL, jobs);
+        let case = |name: &str, jobs: &[&str]| Case::new(name, part, SMALL, jobs);
         all.push(case("standard", &[&standard]));
         all.push(Case { beside: EXACT, ..case("exact", &[&standard]) });
         all.push(Case { buffer: "125KB", ..case("shallow", &[&standard]) });
@@ -97,6 +103,18 @@ fn cases() -> Vec<Case> {
         all.push(case("open", &[&poisson(0.8, 150)]));
         let incast = "kind = \"incast\"\nsenders = 12\nmessages = 3000\nsize = \"fbkv\"";
         all.push(Case::new("incast", part, STAR, &[incast]));
+        // Messages that become ready one by one, at a part of their sender's line.
+        for load in LOADS {
+            let slow = |jobs: &str, arrivals| one_by_one(jobs, arrivals, load);
+            all.push(case(&format!("kv{load}"), &[&slow(&standard, "fbkv")]));
+            all.push(case(&format!("hd{load}"), &[&slow(&random(50, "fbhd"), "exponential")]));
+            all.push(Case {
+                beside: EXACT,
+                ..case(&format!("kv{load}-exact"), &[&slow(&standard, "fbkv")])
+            });
+            let name = format!("kv{load}-incast");
+            all.push(Case::new(&name, part, STAR, &[&slow(incast, "fbkv")]));
+        }
         all.push(Case::new("paper", part, PAPER, &[&random(2000, "fbkv")]));
     }
     // Jobs with different minimum deliveries in one run.
@@ -143,16 +161,16 @@ impl Observer for Queues {
         // The steps are the first stack, and their data understands marks.
         match event {
             TraceEvent::Sent { link, packet } if self.of_switches[link.0 as usize] => {
-                let counts = packet.stack == 0 && packet.ecn == Ecn::Ect0;
+                let counts = packet.stack == 0 && packet.ecn != Ecn::NotEct;
                 self.passed[usize::from(packet.class)] += u64::from(counts);
             }
             TraceEvent::Dropped { link: Some(link), packet, .. } => {
-                let counts = packet.stack == 0 && packet.ecn == Ecn::Ect0;
+                let counts = packet.stack == 0 && packet.ecn != Ecn::NotEct;
                 self.lost[usize::from(packet.class)] += u64::from(counts);
                 self.lost_inside += u64::from(counts && !self.to_hosts[link.0 as usize]);
             }
             TraceEvent::Delivered { packet, .. } => {
-                let counts = packet.stack == 0 && packet.ecn == Ecn::Ect0;
+                let counts = packet.stack == 0 && packet.ecn != Ecn::NotEct;
                 self.arrived += u64::from(counts) * u64::from(packet.size);
             }
             _ => {}

@@ -12,7 +12,7 @@ use std::{env, error::Error};
 
 use laxity_interface::{Bytes, Fraction, Layout, Rate, Span, Time};
 use laxity_packetsim::{
-    Chance, Flow, HostId, Limits, Messages, Outcome, PortSetup, Schedule, Scheme, Setup,
+    Chance, Flow, HostId, Limits, Messages, Outcome, PortSetup, Ready, Schedule, Scheme, Setup,
     Simulation, World,
 };
 use laxity_topology::Topology;
@@ -77,7 +77,7 @@ fn flow(from: u64, to: u64, stack: u8, bytes: u64, min_delivery: Fraction) -> Fl
     let count = bytes.div_ceil(u64::from(MESSAGE)).max(1) as u32;
     let messages = Messages::Equal { count, bytes: MESSAGE };
     let (from, to) = (HostId(from as u16), HostId(to as u16));
-    Flow { from, to, stack, tag: u64::from(stack), messages, min_delivery }
+    Flow { from, to, stack, tag: u64::from(stack), messages, ready: Ready::AtOnce, min_delivery }
 }
 
 fn run(

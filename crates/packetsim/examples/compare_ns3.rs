@@ -6,7 +6,8 @@ use std::{env, error::Error, fmt::Write as _, fs};
 
 use laxity_interface::{Bytes, Fraction, Rate, Span, Time};
 use laxity_packetsim::{
-    Flow, HostId, Limits, Messages, PortSetup, Schedule, SeriesSetup, Setup, Simulation, Stack,
+    Flow, HostId, Limits, Messages, PortSetup, Ready, Schedule, SeriesSetup, Setup, Simulation,
+    Stack,
     stacks::dctcp::{Dctcp, DctcpConfig},
 };
 use laxity_topology::Topology;
@@ -68,6 +69,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             stack: 0,
             tag: 0,
             messages: Messages::Equal { count: 1, bytes },
+            ready: Ready::AtOnce,
             min_delivery: Fraction::ONE,
         };
         (Time::ZERO + Span::from_ns(start), flow)

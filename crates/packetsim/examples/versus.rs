@@ -12,8 +12,8 @@ use std::{env, error::Error};
 
 use laxity_interface::{Bytes, Fraction, Rate, Span, Time};
 use laxity_packetsim::{
-    Chance, Flow, HostId, Limits, Messages, Outcome, PortBase, Schedule, Scheme, Setup, Simulation,
-    World, ideal_time, packet_sizes, sizes::Sizes,
+    Chance, Flow, HostId, Limits, Messages, Outcome, PortBase, Ready, Schedule, Scheme, Setup,
+    Simulation, World, ideal_time, packet_sizes, sizes::Sizes,
 };
 use laxity_topology::Topology;
 
@@ -122,7 +122,7 @@ fn flow(from: u16, to: u16, bytes: u64, sizes: &Sizes, min: Fraction, chance: &m
         }
     };
     let (from, to) = (HostId(from), HostId(to));
-    Flow { from, to, stack: 0, tag: 0, messages, min_delivery: min }
+    Flow { from, to, stack: 0, tag: 0, messages, ready: Ready::AtOnce, min_delivery: min }
 }
 
 fn setup(scheme: Scheme, fabric: Fabric, hosts: u32, seed: u64) -> Result<Setup, Box<dyn Error>> {

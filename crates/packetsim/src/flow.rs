@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use laxity_interface::{Fraction, Time};
+use laxity_interface::{Fraction, Span, Time};
 
 /// A host: its position in `Topology::hosts`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -39,6 +39,8 @@ pub struct Flow {
     pub tag: u64,
     /// What is sent.
     pub messages: Messages,
+    /// When each message can be sent.
+    pub ready: Ready,
     /// How much of it has to arrive; 1 is an ordinary, exact flow.
     pub min_delivery: Fraction,
 }
@@ -86,6 +88,57 @@ impl Messages {
             Self::Equal { count, bytes } => u64::from(*count) * u64::from(*bytes),
             Self::Sizes(sizes) => sizes.iter().map(|size| u64::from(*size)).sum(),
         }
+    }
+}
+
+/// When the messages of a flow can be sent. How many there are and how large they are is known when the
+/// flow starts, as the NetApprox paper has it (§6: the size of a job, or of a window, is told first).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Ready {
+    /// All of them when it starts.
+    #[default]
+    AtOnce,
+    /// One by one: so long after the start, a time for each, ascending.
+    Each(Arc<[Span]>),
+}
+
+impl Ready {
+    /// From the start of the flow until a message can be sent.
+    ///
+    /// # Panics
+    /// If there is no such message.
+    pub fn after(&self, message: u32) -> Span {
+        match self {
+            Self::AtOnce => Span::ZERO,
+            Self::Each(times) => times[message as usize],
+        }
+    }
+
+    /// Whether messages come one by one.
+    pub fn is_gradual(&self) -> bool {
+        matches!(self, Self::Each(_))
+    }
+}
+
+impl Flow {
+    /// What is wrong with it, if something is.
+    pub(crate) fn fault(&self) -> Option<&'static str> {
+        if self.from == self.to {
+            return Some("a flow from a host to itself");
+        }
+        let Ready::Each(times) = &self.ready else { return None };
+        let count = self.messages.count();
+        if times.len() != count as usize {
+            return Some("as many times as messages");
+        }
+        if !times.is_sorted() {
+            return Some("times that ascend");
+        }
+        if (0..count).any(|message| self.messages.size(message) == 0) {
+            return Some("messages that come one by one have at least a byte");
+        }
+        let most = u64::from(u32::MAX);
+        (self.messages.total() > most).then_some("4 GiB at most where messages come one by one")
     }
 }
 

@@ -9,8 +9,8 @@
 //! ```
 //! use laxity_interface::{Bytes, Fraction, Rate, Span, Time};
 //! use laxity_packetsim::{
-//!     Flow, HostId, Limits, Messages, PortSetup, Schedule, Setup, Simulation, ideal_time,
-//!     packet_sizes,
+//!     Flow, HostId, Limits, Messages, PortSetup, Ready, Schedule, Setup, Simulation,
+//!     ideal_time, packet_sizes,
 //!     stacks::dctcp::{Dctcp, DctcpConfig},
 //! };
 //! use laxity_topology::Topology;
@@ -25,6 +25,7 @@
 //!     stack: 0,
 //!     tag: 0,
 //!     messages: Messages::Equal { count: 1, bytes: 1_000_000 },
+//!     ready: Ready::AtOnce,
 //!     min_delivery: Fraction::ONE,
 //! });
 //!
@@ -87,7 +88,7 @@ pub mod workload;
 
 pub use chance::Chance;
 pub use fault::{Fault, On, Only, Trouble};
-pub use flow::{Done, Driver, Flow, FlowId, HostId, Messages};
+pub use flow::{Done, Driver, Flow, FlowId, HostId, Messages, Ready};
 pub use packet::{CONTROL, Flags, HEADER, MTU, PAYLOAD, Packet};
 pub use schedule::Schedule;
 pub use scheme::{PortBase, Scheme, Tcp, UnknownScheme, World};

@@ -46,6 +46,9 @@ pub struct Packet {
     pub sequence: u64,
     /// Another number of the stack: often what is acknowledged.
     pub acknowledged: u64,
+    /// Which bytes of its flow it carries, where that does not follow from its number: the first, and
+    /// how many.
+    pub part: (u32, u32),
     /// When it was sent, or what it echoes.
     pub stamp: Time,
     /// Bytes, for stacks that really write packets.

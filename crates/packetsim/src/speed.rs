@@ -5,7 +5,7 @@ use laxity_topology::{Clos, FatTree, Topology};
 use rand_core::Rng;
 
 use crate::{
-    flow::{Flow, HostId, Messages},
+    flow::{Flow, HostId, Messages, Ready},
     random::stream,
     schedule::Schedule,
     setup::{PortSetup, Setup, SetupError},
@@ -93,6 +93,7 @@ fn prepare(load: Load) -> (Setup, Schedule, Limits) {
         stack: 0,
         tag: 0,
         messages: Messages::Equal { count: 1, bytes },
+        ready: Ready::AtOnce,
         min_delivery: Fraction::ONE,
     };
     let build = |network: Result<Topology, _>| network.expect("a shape that is known to be right");

@@ -112,6 +112,8 @@ pub struct Tally {
     pub control_packets: u64,
     /// Times that a timeout of last resort ran out.
     pub timeouts: u64,
+    /// Credits that found nothing to send, or no room at the sender.
+    pub wasted_credits: u64,
 }
 
 impl std::ops::AddAssign for Tally {
@@ -120,5 +122,6 @@ impl std::ops::AddAssign for Tally {
         self.again += other.again;
         self.control_packets += other.control_packets;
         self.timeouts += other.timeouts;
+        self.wasted_credits += other.wasted_credits;
     }
 }

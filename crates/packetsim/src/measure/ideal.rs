@@ -6,7 +6,7 @@ use laxity_interface::{Bytes, Span};
 use laxity_topology::{LinkId, Path, Routes, Topology};
 
 use crate::{
-    flow::{Flow, HostId, Messages},
+    flow::{Flow, HostId, Messages, Ready},
     packet::{HEADER, MTU, PAYLOAD},
     setup::packet_sizes,
     simulation::ideal_time_on,
@@ -60,11 +60,19 @@ impl<'a> Ideal<'a> {
 
     /// What the least that a flow has to bring home takes if nobody else sends: full packets of
     /// payload in one stream, from the first bit to the last. No transport can be faster, because
-    /// messages that are not whole packets only need more of them.
+    /// messages that are not whole packets only need more of them. Where messages come one by one it is
+    /// also not sooner than the first time at which enough of them are ready, and the way of the smallest
+    /// of those that are not ready before.
     pub fn time(&mut self, flow: &Flow) -> Span {
-        let (_, bytes) = needed(flow);
+        let (count, bytes) = needed(flow);
         let path = self.path(flow.from, flow.to);
-        stream_time(self.net, &path, bytes)
+        let stream = stream_time(self.net, &path, bytes);
+        let (Ready::Each(times), Some(last)) = (&flow.ready, count.checked_sub(1)) else {
+            return stream;
+        };
+        let late = last as u32..flow.messages.count();
+        let smallest = late.map(|message| flow.messages.size(message)).min().unwrap_or(0);
+        stream.max(times[last as usize] + stream_time(self.net, &path, smallest.into()))
     }
 }
 
@@ -97,7 +105,15 @@ mod tests {
 
     fn flow(messages: Messages, part: f64) -> Flow {
         let min_delivery = Fraction::new(part).unwrap();
-        Flow { from: HostId(0), to: HostId(1), stack: 0, tag: 0, messages, min_delivery }
+        Flow {
+            from: HostId(0),
+            to: HostId(1),
+            stack: 0,
+            tag: 0,
+            messages,
+            ready: Ready::AtOnce,
+            min_delivery,
+        }
     }
 
     #[test]
@@ -118,6 +134,22 @@ mod tests {
             let all = ideal_time_on(&net, &path, packet_sizes(payload));
             assert_eq!(stream_time(&net, &path, payload), all, "{payload}");
         }
+    }
+
+    #[test]
+    fn nothing_ends_before_enough_is_ready() {
+        let net = Topology::star(2, Rate::from_gbps(1), Span::from_us(3)).unwrap();
+        let times = |n: u64| (0..n).map(|at| Span::from_us(100 * at)).collect();
+        let slow = |part| Flow {
+            ready: Ready::Each(times(10)),
+            ..flow(Messages::Equal { count: 10, bytes: 1460 }, part)
+        };
+        let way = Rate::from_gbps(1).time_for(Bytes::new(1518)) * 2 + Span::from_us(6);
+        assert_eq!(Ideal::new(&net).time(&slow(1.0)), Span::from_us(900) + way);
+        assert_eq!(Ideal::new(&net).time(&slow(0.5)), Span::from_us(400) + way);
+        let once = Flow { ready: Ready::AtOnce, ..slow(1.0) };
+        let gapless = Flow { ready: Ready::Each([Span::ZERO; 10].into()), ..slow(1.0) };
+        assert_eq!(Ideal::new(&net).time(&gapless), Ideal::new(&net).time(&once));
     }
 
     #[test]

@@ -175,7 +175,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        flow::{Flow, FlowId, HostId, Messages},
+        flow::{Flow, FlowId, HostId, Messages, Ready},
         workload::Tag,
     };
 
@@ -187,7 +187,10 @@ mod tests {
         let tag = Tag { workload, job, part: 0 }.pack();
         let messages = Messages::Equal { count: 10, bytes: 100 };
         let (from, to, min_delivery) = (HostId(0), HostId(1), Fraction::ONE);
-        Started { at: us(at), flow: Flow { from, to, stack: 0, tag, messages, min_delivery } }
+        Started {
+            at: us(at),
+            flow: Flow { from, to, stack: 0, tag, messages, ready: Ready::AtOnce, min_delivery },
+        }
     }
 
     fn done(flow: u32, all: &[Started], finished: u64, delivered: u32) -> Done {

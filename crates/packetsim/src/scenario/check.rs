@@ -13,7 +13,7 @@ use super::{
 use crate::{
     flow::HostId,
     sizes::Sizes,
-    workload::{Cargo, Collective, Pattern, Until},
+    workload::{Cargo, Collective, GapShape, GapSpec, Gaps, Pattern, Until},
 };
 
 /// What bulk data is cut into where nothing is said: a chunk that fits one packet.
@@ -50,6 +50,8 @@ impl Check<'_> {
         let min_delivery = self.or("min-delivery", &raw.min_delivery, Fraction::ONE);
         let messages = self.or("messages", &raw.messages, 1);
         let size = self.optional("size", &raw.size).map(|Named(sizes)| sizes);
+        let arrivals = self.optional("arrivals", &raw.arrivals).map(|Named(spec)| spec);
+        let arrival_load = self.optional("arrival-load", &raw.arrival_load);
         let rounds = self.or("rounds", &raw.rounds, 1);
         let senders = self.optional("senders", &raw.senders);
         let load = self.optional("load", &raw.load);
@@ -71,7 +73,8 @@ impl Check<'_> {
             }
         }
         let sizes = size.unwrap_or(Sizes::Fixed(CHUNK));
-        let cargo = Cargo { stack: 0, min_delivery, messages, sizes };
+        let gaps = self.gaps(raw, arrivals, arrival_load, &sizes)?;
+        let cargo = Cargo { stack: 0, min_delivery, messages, sizes, gaps };
         let gap = raw.gap.as_ref().map_or(Span::ZERO, |gap| *gap.get_ref());
         let source = match raw.kind {
             Kind::AllToAll | Kind::Permutation | Kind::Random | Kind::Incast => {
@@ -123,6 +126,48 @@ impl Check<'_> {
         };
         let (background, start) = (raw.background, Time::ZERO + raw.start);
         Ok(Workload { name, scheme, background, start, min_delivery, source })
+    }
+
+    /// Times between the messages of a flow.
+    fn gaps(
+        &self,
+        raw: &RawWorkload,
+        spec: Option<GapSpec>,
+        load: Option<f64>,
+        sizes: &Sizes,
+    ) -> Result<Gaps, FileError> {
+        if let Some(load) = load.filter(|load| !(*load > 0.0 && load.is_finite())) {
+            let reason = format!(
+                "a load of {load}: give the part of a sender's line that its messages take, above 0"
+            );
+            return Err(self.wrong("arrival-load", &raw.arrival_load, reason));
+        }
+        let (shape, mean) = match (spec, load) {
+            (None, Some(_)) => {
+                let reason = "there is no `arrivals`: write `arrivals = \"fbkv\"`, `\"exponential\"` or \
+                              `\"even\"`";
+                return Err(self.wrong("arrival-load", &raw.arrival_load, reason));
+            }
+            (None | Some(GapSpec::AtOnce), _) => return Ok(Gaps::AtOnce),
+            (Some(GapSpec::Fixed(_)), Some(_)) => {
+                let reason = "`arrivals` is a time, from which the load follows: give one of them";
+                return Err(self.wrong("arrival-load", &raw.arrival_load, reason));
+            }
+            (Some(GapSpec::Fixed(mean)), None) => (GapShape::Even, Some(mean)),
+            (Some(GapSpec::Drawn(shape)), Some(load)) => {
+                let hosts = self.hosts("hosts", &raw.hosts, 2)?;
+                let line = fastest(self.net, &hosts);
+                (shape, Some(Gaps::mean_at(load, line, sizes.mean())))
+            }
+            (Some(GapSpec::Drawn(shape)), None) => (shape, shape.published()),
+        };
+        mean.map(|mean| Gaps::OneByOne { shape, mean }).ok_or_else(|| {
+            let reason = format!(
+                "how long gaps are is missing: give `arrival-load`, the part of a sender's line that its \
+                 messages take, or write a time like `20us` instead of `{shape}`"
+            );
+            self.wrong("arrivals", &raw.arrivals, reason)
+        })
     }
 
     fn incast(
@@ -237,7 +282,9 @@ impl Check<'_> {
                 return Err(wrong("size", "a flow has messages of 1 byte to 4 GiB".into()));
             }
             let (messages, sizes) = (flow.messages, Sizes::Fixed(flow.size));
-            list.push((flow.at, from, to, Cargo { stack: 0, min_delivery, messages, sizes }));
+            let gaps = Gaps::AtOnce;
+            let cargo = Cargo { stack: 0, min_delivery, messages, sizes, gaps };
+            list.push((flow.at, from, to, cargo));
         }
         Ok(Source::List { flows: list })
     }
@@ -305,6 +352,12 @@ fn place<T>(field: &Option<At<T>>) -> std::ops::Range<usize> {
 fn own_capacity(net: &Topology, hosts: &[HostId]) -> Option<Rate> {
     let links = hosts.iter().flat_map(|host| net.out_links(net.hosts()[host.index()]));
     Some(Rate::bps(links.map(|link| net.link(*link).capacity.as_bps()).sum()))
+}
+
+/// The fastest interface of some hosts.
+fn fastest(net: &Topology, hosts: &[HostId]) -> Rate {
+    let links = hosts.iter().flat_map(|host| net.out_links(net.hosts()[host.index()]));
+    links.map(|link| net.link(*link).capacity).max().unwrap_or(Rate::ZERO)
 }
 
 /// What random pairs of hosts have to send in all to fill the links from switches with hosts to

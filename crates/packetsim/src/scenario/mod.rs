@@ -30,6 +30,8 @@ mod error;
 #[cfg(test)]
 mod fault_tests;
 mod faults;
+#[cfg(test)]
+mod gap_tests;
 mod hosts;
 mod many;
 mod point;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, de};
 use toml::Spanned;
 
 use super::{amount::Amount, faults::RawFault, hosts::HostSet, sweep::Sweep};
-use crate::{scheme::Scheme, sizes::Sizes};
+use crate::{scheme::Scheme, sizes::Sizes, workload::GapSpec};
 
 /// A value with its place in the file.
 pub(super) type At<T> = Spanned<T>;
@@ -97,6 +97,9 @@ pub(super) struct RawWorkload {
     pub(super) messages: Field<u32>,
     /// The size of each.
     pub(super) size: Field<Named<Sizes>>,
+    /// Times between them, and the part of a sender's line that they take.
+    pub(super) arrivals: Field<Named<GapSpec>>,
+    pub(super) arrival_load: Field<f64>,
     // Patterns.
     pub(super) rounds: Field<u32>,
     pub(super) gap: Option<At<Span>>,
@@ -181,10 +184,30 @@ impl Kind {
     pub(super) const fn fields(self) -> &'static [&'static str] {
         match self {
             Self::AllToAll | Self::Permutation | Self::Random => {
-                &["hosts", "messages", "size", "rounds", "gap"]
+                &["hosts", "messages", "size", "arrivals", "arrival-load", "rounds", "gap"]
             }
-            Self::Incast => &["hosts", "messages", "size", "rounds", "gap", "senders", "receiver"],
-            Self::Poisson => &["hosts", "messages", "size", "load", "of", "count", "duration"],
+            Self::Incast => &[
+                "hosts",
+                "messages",
+                "size",
+                "arrivals",
+                "arrival-load",
+                "rounds",
+                "gap",
+                "senders",
+                "receiver",
+            ],
+            Self::Poisson => &[
+                "hosts",
+                "messages",
+                "size",
+                "arrivals",
+                "arrival-load",
+                "load",
+                "of",
+                "count",
+                "duration",
+            ],
             Self::ParameterServer => {
                 &["workers", "servers", "bytes", "message", "compute", "iterations"]
             }
@@ -206,6 +229,8 @@ impl RawWorkload {
             ("hosts", at(&self.hosts)),
             ("messages", at(&self.messages)),
             ("size", at(&self.size)),
+            ("arrivals", at(&self.arrivals)),
+            ("arrival-load", at(&self.arrival_load)),
             ("rounds", at(&self.rounds)),
             ("gap", at(&self.gap)),
             ("senders", at(&self.senders)),

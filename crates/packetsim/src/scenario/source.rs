@@ -7,8 +7,8 @@ use crate::{
     flow::{Driver, HostId},
     scheme::Scheme,
     workload::{
-        AllReduce, Cargo, Collective, ParameterServer, Pattern, Planned, Poisson, Rounds, Tag,
-        Until,
+        AllReduce, Cargo, Collective, Gaps, ParameterServer, Pattern, Planned, Poisson, Rounds,
+        Tag, Until,
     },
 };
 
@@ -90,6 +90,14 @@ pub enum Source {
 }
 
 impl Workload {
+    /// Times between the messages of a flow.
+    pub fn gaps(&self) -> Gaps {
+        match &self.source {
+            Source::Rounds { cargo, .. } | Source::Poisson { cargo, .. } => cargo.gaps,
+            _ => Gaps::AtOnce,
+        }
+    }
+
     /// The driver, whose flows go through this stack of the hosts. The same seed draws the same flows
     /// whatever carries them.
     pub fn driver(&self, index: usize, stack: u8, seed: u64) -> Box<dyn Driver> {

@@ -162,8 +162,8 @@ impl Simulation {
     /// Lets things happen. May be called again to go on.
     ///
     /// # Panics
-    /// If the driver starts a flow from a host to itself or with a stack that the host has not, or
-    /// if a stack ends a flow twice.
+    /// If the driver starts a flow from a host to itself, with a stack that the host has not or with
+    /// times of messages that do not ascend, or if a stack ends a flow twice.
     pub fn run(&mut self, driver: &mut dyn Driver, limits: Limits) -> Outcome {
         Run::new(self, driver, None).run(limits)
     }

@@ -206,7 +206,9 @@ impl<'a> Run<'a> {
 
     fn start(&mut self, flow: Flow) {
         let sim = &mut *self.sim;
-        assert_ne!(flow.from, flow.to, "a flow from a host to itself");
+        if let Some(fault) = flow.fault() {
+            panic!("{fault}: {flow:?}");
+        }
         let id = FlowId(sim.common.flows.len() as u32);
         if let Some(observer) = &mut self.watch {
             observer.on_event(sim.net.time(), &TraceEvent::Started { id, flow: &flow });

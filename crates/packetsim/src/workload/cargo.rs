@@ -2,7 +2,7 @@
 
 use laxity_interface::{Bytes, Fraction};
 
-use super::tag::Tag;
+use super::{gaps::Gaps, tag::Tag};
 use crate::{
     chance::Chance,
     flow::{Flow, HostId, Messages},
@@ -20,6 +20,8 @@ pub struct Cargo {
     pub messages: u32,
     /// Sizes of the messages.
     pub sizes: Sizes,
+    /// Times between the messages of a flow.
+    pub gaps: Gaps,
 }
 
 impl Cargo {
@@ -43,7 +45,8 @@ impl Cargo {
             drawn => Messages::Sizes((0..self.messages).map(|_| drawn.sample(chance)).collect()),
         };
         let (stack, min_delivery) = (self.stack, self.min_delivery);
-        Flow { from, to, stack, tag: tag.pack(), messages, min_delivery }
+        let ready = self.gaps.draw(messages.count(), chance);
+        Flow { from, to, stack, tag: tag.pack(), messages, ready, min_delivery }
     }
 
     /// Mean bytes of a flow.
@@ -54,11 +57,20 @@ impl Cargo {
 
 #[cfg(test)]
 mod tests {
+    use laxity_interface::Span;
+
     use super::*;
+    use crate::workload::GapShape;
 
     fn cargo() -> Cargo {
         let min_delivery = Fraction::ONE;
-        Cargo { stack: 2, min_delivery, messages: 5, sizes: "fbkv".parse().unwrap() }
+        Cargo {
+            stack: 2,
+            min_delivery,
+            messages: 5,
+            sizes: "fbkv".parse().unwrap(),
+            gaps: Gaps::AtOnce,
+        }
     }
 
     #[test]
@@ -69,6 +81,19 @@ mod tests {
         assert_eq!(Tag::unpack(flow.tag), Tag::new(3, 4));
         let sizes: Vec<_> = (0..5).map(|m| flow.messages.size(m)).collect();
         assert!(sizes.windows(2).any(|pair| pair[0] != pair[1]), "{sizes:?}");
+    }
+
+    #[test]
+    fn gaps_do_not_change_the_sizes_of_a_flow() {
+        let mean = Span::from_us(1);
+        let slow = Cargo { gaps: Gaps::OneByOne { shape: GapShape::Even, mean }, ..cargo() };
+        let draw = |cargo: Cargo| {
+            let mut chance = Chance::new(1, "cargo", 0);
+            cargo.flow(HostId(0), HostId(1), Tag::new(3, 4), &mut chance)
+        };
+        let (at_once, slow) = (draw(cargo()), draw(slow));
+        assert_eq!(at_once.messages, slow.messages);
+        assert_eq!((at_once.ready.after(4), slow.ready.after(4)), (Span::ZERO, mean * 4));
     }
 
     #[test]

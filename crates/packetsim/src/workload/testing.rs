@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use laxity_interface::{Bytes, Fraction, Span, Time};
 
-use super::Cargo;
+use super::{Cargo, Gaps};
 use crate::{
-    flow::{Done, Driver, Flow, FlowId, HostId, Messages},
+    flow::{Done, Driver, Flow, FlowId, HostId, Messages, Ready},
     sizes::Sizes,
 };
 
@@ -57,13 +57,14 @@ pub(super) fn flow(from: u16, to: u16, tag: u64) -> Flow {
         stack: 0,
         tag,
         messages: Messages::Equal { count: 1, bytes: 1000 },
+        ready: Ready::AtOnce,
         min_delivery: Fraction::ONE,
     }
 }
 
 pub(super) fn cargo(bytes: u64) -> Cargo {
     let sizes = Sizes::Fixed(Bytes::new(bytes));
-    Cargo { stack: 0, min_delivery: Fraction::ONE, messages: 1, sizes }
+    Cargo { stack: 0, min_delivery: Fraction::ONE, messages: 1, sizes, gaps: Gaps::AtOnce }
 }
 
 pub(super) fn hosts(n: u16) -> Vec<HostId> {

@@ -7,7 +7,7 @@ use std::{
 
 use laxity_interface::{Ecn, Fraction, Time};
 use laxity_packetsim::{
-    Context, Flags, Flow, FlowId, HostId, Messages, Packet, Setup, Simulation, Stack, Tally,
+    Context, Flags, Flow, FlowId, HostId, Messages, Packet, Ready, Setup, Simulation, Stack, Tally,
 };
 
 /// A packet as its receiver saw it.
@@ -53,6 +53,7 @@ pub(crate) fn packets(from: u16, to: u16, count: u32, size: u32, look: Look) -> 
         stack: 0,
         tag: u64::from(look.rank) << 32 | u64::from(look.flags) << 8 | u64::from(look.class),
         messages: Messages::Equal { count, bytes: size },
+        ready: Ready::AtOnce,
         min_delivery: Fraction::ONE,
     }
 }
@@ -98,6 +99,7 @@ impl Stack for Blast {
                 rank: flow.tag >> 32,
                 sequence: sequence.into(),
                 acknowledged: 0,
+                part: (0, 0),
                 stamp: cx.now,
                 body: None,
             });

@@ -5,7 +5,7 @@ pub(crate) mod blast;
 
 use laxity_interface::{Bytes, Fraction, Rate, Span, Time};
 use laxity_packetsim::{
-    Flow, HostId, Limits, Messages, Outcome, PortSetup, Schedule, Setup, Simulation,
+    Flow, HostId, Limits, Messages, Outcome, PortSetup, Ready, Schedule, Setup, Simulation,
     stacks::dctcp::{Dctcp, DctcpConfig},
 };
 use laxity_topology::Topology;
@@ -18,6 +18,7 @@ pub(crate) fn flow(from: u16, to: u16, bytes: u64) -> Flow {
         stack: 0,
         tag: 0,
         messages: Messages::Sizes([u32::try_from(bytes).unwrap()].into()),
+        ready: Ready::AtOnce,
         min_delivery: Fraction::ONE,
     }
 }

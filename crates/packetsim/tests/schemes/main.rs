@@ -2,6 +2,7 @@
 
 mod approximate;
 mod baselines;
+mod gradual;
 mod layouts;
 mod promise;
 mod protocol;

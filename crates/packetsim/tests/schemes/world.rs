@@ -2,8 +2,8 @@
 
 use laxity_interface::{Bytes, Fraction, Rate, Span, Time};
 use laxity_packetsim::{
-    Fault, Flow, HostId, Limits, Messages, Outcome, PortBase, Schedule, Scheme, Setup, Simulation,
-    Trouble, World, ideal_time, packet_sizes,
+    Fault, Flow, HostId, Limits, Messages, Outcome, PortBase, Ready, Schedule, Scheme, Setup,
+    Simulation, Trouble, World, ideal_time, packet_sizes,
 };
 use laxity_topology::Topology;
 
@@ -34,6 +34,7 @@ pub(crate) fn flow(from: u16, to: u16, (count, bytes): (u32, u32), min: f64) -> 
         stack: 0,
         tag: 0,
         messages: Messages::Equal { count, bytes },
+        ready: Ready::AtOnce,
         min_delivery: Fraction::new(min).unwrap(),
     }
 }

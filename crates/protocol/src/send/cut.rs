@@ -73,6 +73,9 @@ pub(super) fn cut(
         Payload::Messages { sizes, estimate, max_message } => {
             cut_messages(id, request, room, ids, (sizes, estimate, *max_message))
         }
+        Payload::Announced { counts, bytes, max_message } => {
+            announce(id, request, room, ids, (counts, *bytes, *max_message))
+        }
     }
 }
 
@@ -168,9 +171,7 @@ fn cut_messages(
         let (groups, given) = (ids.len(), estimate.len());
         return Err(SendRequestError::Estimate { groups, given });
     }
-    // Kind, job, group, number, length, offset, length of the body: the longest a head can get.
-    let head = 1 + varint::width(id.0) + 3 + 4 + 8 + 8 + 4;
-    let piece = room.frames - head;
+    let piece = message_piece(id, room);
     let places = sizes
         .iter()
         .map(|(group, _)| {
@@ -205,5 +206,37 @@ fn cut_messages(
     let largest = sizes.iter().map(|(_, size)| *size).max().unwrap_or(0).max(max_message);
     let bytes = pool.bytes();
     let kind = JobKind::Messages { open_window: !estimate.is_empty(), max_message: largest };
+    Ok(Built { kind, bytes, piece, budgets, lanes, pool: Pool::Messages(pool) })
+}
+
+/// Bytes of a message that fit one packet.
+fn message_piece(id: JobId, room: Room) -> usize {
+    // Kind, job, group, number, length, offset, length of the body: the longest a head can get.
+    room.frames - (1 + varint::width(id.0) + 3 + 4 + 8 + 8 + 4)
+}
+
+/// A job without messages yet, whose counts are final all the same.
+fn announce(
+    id: JobId,
+    request: &SendRequest,
+    room: Room,
+    ids: &[GroupId],
+    (counts, bytes, max_message): (&[u64], u64, u64),
+) -> Result<Built, SendRequestError> {
+    if counts.len() != ids.len() {
+        let (groups, given) = (ids.len(), counts.len());
+        return Err(SendRequestError::Estimate { groups, given });
+    }
+    let piece = message_piece(id, room);
+    let messages = counts.iter().fold(0u64, |sum, count| sum.saturating_add(*count));
+    let pieces = messages.max(bytes.max(max_message).div_ceil(piece as u64));
+    if pieces > room.max_pieces {
+        return Err(SendRequestError::TooLarge { pieces, limit: room.max_pieces });
+    }
+    let budgets = budgets_of(request, counts);
+    let lanes = lanes_of(&budgets);
+    let mut pool = MessagePool::new(piece as u64, request.order, ids.to_vec(), lanes.clone());
+    pool.expect(messages > 0);
+    let kind = JobKind::Messages { open_window: false, max_message };
     Ok(Built { kind, bytes, piece, budgets, lanes, pool: Pool::Messages(pool) })
 }

@@ -43,6 +43,8 @@ pub(crate) struct SendJob {
     pub(crate) only_enough: bool,
     /// More messages may be added.
     pub(crate) window_open: bool,
+    /// Bytes that were announced and have not come, where the counts are final from the start.
+    announced: Option<u64>,
     pub(crate) started: Time,
     pub(crate) deadline: Option<Time>,
     pub(crate) limit: Option<Time>,
@@ -117,7 +119,9 @@ impl SendJob {
             groups,
             label: request.label.clone(),
         };
-        let window_open = matches!(open.kind, JobKind::Messages { open_window: true, .. });
+        let announced = matches!(&built.pool, Pool::Messages(pool) if pool.is_expecting());
+        let window_open =
+            announced || matches!(open.kind, JobKind::Messages { open_window: true, .. });
         let mut introduction = Vec::new();
         Frame::JobOpen(id, open.clone()).put(&mut introduction, room.frames);
         if introduction.len() > room.frames {
@@ -141,6 +145,7 @@ impl SendJob {
             lanes: built.lanes,
             pool: built.pool,
             window_open,
+            announced: announced.then_some(built.bytes),
             started: now,
             deadline: request.deadline.map(|deadline| now + deadline),
             limit: Some(now + limit),
@@ -187,7 +192,19 @@ impl SendJob {
         if pieces > max_pieces {
             return Err(SendRequestError::TooLarge { pieces, limit: max_pieces });
         }
+        if let Some(left) = &mut self.announced {
+            let messages = self.budgets[at].total - pool.counts().nth(at).unwrap_or(0);
+            if messages == 0 || size > *left {
+                return Err(SendRequestError::Announced { messages, bytes: *left });
+            }
+            *left -= size;
+        }
         pool.push(at, size);
+        if self.announced.is_some() {
+            let complete = pool.counts().zip(&self.budgets).all(|(n, budget)| n == budget.total);
+            self.window_open = !complete;
+            pool.expect(!complete);
+        }
         let count = pool.counts().nth(at).unwrap_or(0);
         // An estimate that proved too low grows with the facts.
         if count > self.budgets[at].total {
@@ -202,6 +219,11 @@ impl SendJob {
         let Pool::Messages(pool) = &self.pool else { return Err(SendRequestError::NotOpen) };
         if !self.window_open {
             return Err(SendRequestError::NotOpen);
+        }
+        if let Some(bytes) = self.announced {
+            let open = |(n, budget): (u64, &Budget)| budget.total - n;
+            let messages = pool.counts().zip(&self.budgets).map(open).sum();
+            return Err(SendRequestError::Announced { messages, bytes });
         }
         self.window_open = false;
         for (at, count) in pool.counts().enumerate() {
@@ -231,7 +253,9 @@ impl SendJob {
     /// Whether what is on its way will be enough, as far as anybody can tell. A job that ends with
     /// that does not send more: it would only be in the way of others, and of its own.
     fn is_enough_under_way(&self, lane: LaneKind) -> bool {
-        if !self.only_enough || self.window_open || lane != LaneKind::Slack {
+        // An estimate may grow; what was announced does not.
+        let may_grow = self.window_open && self.announced.is_none();
+        if !self.only_enough || may_grow || lane != LaneKind::Slack {
             return false;
         }
         let enough = |group: usize, budget: &Budget| {
@@ -249,6 +273,10 @@ impl SendJob {
             return None;
         }
         let piece = match self.is_enough_under_way(lane) {
+            // What has come since a long message was begun may be sooner home than the rest of it.
+            true if self.window_open && self.pool.has_partial(lane) => {
+                self.pool.take(lane, &self.expected, &mut self.budgets)?
+            }
             true => self.pool.take_partial(lane)?,
             false => self.pool.take(lane, &self.expected, &mut self.budgets)?,
         };

@@ -66,6 +66,8 @@ pub(crate) struct MessagePool {
     under_way: Vec<u64>,
     partial: [BTreeSet<u32>; 2],
     repeats: u64,
+    /// Messages were announced that have not come.
+    expecting: bool,
 }
 
 impl MessagePool {
@@ -89,7 +91,18 @@ impl MessagePool {
             ids,
             lanes,
             repeats: 0,
+            expecting: false,
         }
+    }
+
+    /// Messages were announced that have not come, or all of them have.
+    pub(crate) fn expect(&mut self, more: bool) {
+        self.expecting = more;
+    }
+
+    /// Whether messages were announced that have not come.
+    pub(crate) fn is_expecting(&self) -> bool {
+        self.expecting
     }
 
     /// Appends a message. An empty one still takes a packet.
@@ -255,9 +268,12 @@ impl MessagePool {
     /// Whether a damaged message of a group has to be repaired.
     fn wants_repair(&self, group: usize, expected: &[u64], budgets: &[Budget]) -> bool {
         match self.order {
-            MessageOrder::LostLast => budgets[group].damaged > 0,
+            MessageOrder::LostLast => !self.expecting && budgets[group].damaged > 0,
             // What was lost is among what is ready.
             _ if self.repeats_at_once(group) => false,
+            // While the next message is awaited there is nothing else to do, and every message that
+            // arrives now is one less to wait for.
+            _ if self.expecting && !self.has_fresh(self.lanes[group]) => budgets[group].damaged > 0,
             _ => budgets[group].needed(expected[group]) > 0,
         }
     }

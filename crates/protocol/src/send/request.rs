@@ -53,6 +53,16 @@ pub enum Payload {
         /// The largest message that may follow.
         max_message: u64,
     },
+    /// Separate messages that follow one by one, of which it is known how many there will be. Because
+    /// the counts are final from the start, such a job can end before its last message is there.
+    Announced {
+        /// How many messages each group (in the order of [`SendRequest::groups`]) will have.
+        counts: Vec<u64>,
+        /// Bytes of all of them, or more.
+        bytes: u64,
+        /// The largest of them.
+        max_message: u64,
+    },
 }
 
 /// A job to send.
@@ -89,6 +99,12 @@ impl SendRequest {
         let sizes = sizes.into_iter().map(|size| (GroupId(0), size)).collect();
         let payload = Payload::Messages { sizes, estimate: Vec::new(), max_message: 0 };
         Self::new(payload, min_delivery)
+    }
+
+    /// So many messages that follow one by one, of which `min_delivery` must arrive: `bytes` together,
+    /// none larger than `max_message`.
+    pub fn announced(count: u64, bytes: u64, max_message: u64, min_delivery: Fraction) -> Self {
+        Self::new(Payload::Announced { counts: vec![count], bytes, max_message }, min_delivery)
     }
 
     fn new(payload: Payload, min_delivery: Fraction) -> Self {
@@ -161,6 +177,16 @@ pub enum SendRequestError {
     /// The window is not open.
     #[error("this job is not an open window, or it was closed already")]
     NotOpen,
+    /// A job has exactly the messages that it announced.
+    #[error(
+        "this is not what the job announced: {messages} messages and {bytes} bytes are left of that"
+    )]
+    Announced {
+        /// Messages of the group that have not come.
+        messages: u64,
+        /// Bytes of all groups that have not come.
+        bytes: u64,
+    },
     /// The estimate must cover every group.
     #[error("an estimate needs one number per group: {groups} groups, {given} numbers")]
     Estimate {

@@ -37,14 +37,15 @@ impl Job {
         }
         let unit = u64::from(open.piece);
         let is_whole = |group: usize, index: u64| {
-            let (_, size) = self.messages[self.by_group[group][index as usize] as usize];
+            let Some(number) = self.by_group[group].get(index as usize) else { return false };
+            let (_, size) = self.messages[*number as usize];
             let pieces = size.div_ceil(unit).max(1);
             self.pieces.get(&(group, index)).is_some_and(|got| got.len() as u64 == pieces)
         };
         let mut missing: Vec<(GroupId, Ranges)> = Vec::new();
         let mut counts = Vec::new();
         for (at, spec) in self.request.groups.iter().enumerate() {
-            let total = self.by_group[at].len() as u64;
+            let total = self.count(at);
             let lacks = ranges((0..total).filter(|index| !is_whole(at, *index)));
             counts.push((total - lacks.iter().map(|r| r.1 - r.0).sum::<u64>(), total));
             missing.push((spec.id, lacks));

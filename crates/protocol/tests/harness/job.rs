@@ -110,7 +110,19 @@ impl Job {
     }
 
     pub fn is_window(&self) -> bool {
-        matches!(&self.request.payload, Payload::Messages { estimate, .. } if !estimate.is_empty())
+        match &self.request.payload {
+            Payload::Messages { estimate, .. } => !estimate.is_empty(),
+            Payload::Announced { .. } => true,
+            Payload::Tensor { .. } => false,
+        }
+    }
+
+    /// Messages of a group: those that were announced, or those that came.
+    pub fn count(&self, group: usize) -> u64 {
+        match &self.request.payload {
+            Payload::Announced { counts, .. } => counts[group],
+            _ => self.by_group[group].len() as u64,
+        }
     }
 
     pub fn note_message(&mut self, group: GroupId, size: u64) {
@@ -128,7 +140,7 @@ impl Job {
     pub fn element(&self) -> Option<(u64, u64)> {
         match &self.request.payload {
             Payload::Tensor { element, elements, .. } => Some((element.size() as u64, *elements)),
-            Payload::Messages { .. } => None,
+            Payload::Messages { .. } | Payload::Announced { .. } => None,
         }
     }
 

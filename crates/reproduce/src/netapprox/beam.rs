@@ -64,6 +64,7 @@ impl Stack for Beam {
             rank: 0,
             sequence: self.sent,
             acknowledged: 0,
+            part: (0, 0),
             stamp: cx.now,
             body: None,
         })

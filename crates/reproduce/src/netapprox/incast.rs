@@ -5,7 +5,7 @@ use laxity_report::{
     chart::{Axis, LineChart, Series},
 };
 
-use super::setting::{self, Run, less, percent};
+use super::setting::{self, Messages, Run, less, percent};
 use crate::{error::ReproduceError, experiment::Experiment, findings::Findings, options::Options};
 
 /// The experiment.
@@ -32,6 +32,7 @@ impl Experiment for Incast {
     fn run(&self, options: &Options) -> Result<Findings, ReproduceError> {
         let mut findings = Findings::new();
         findings.columns = vec![
+            "arrivals",
             "scheme",
             "min_delivery",
             "mean_ms",
@@ -39,40 +40,48 @@ impl Experiment for Incast {
             "last_ms",
             "packet_loss",
             "timeouts",
+            "wasted_credits",
             "unfinished",
             "short",
         ];
-        setting::open(&mut findings, options);
+        setting::open_one_by_one(&mut findings, options);
         let messages = 1_000;
         findings.chose(format!(
             "{messages} messages of `fbkv` (FBKV) in a job; all other hosts send to one."
         ));
         let schemes: Vec<_> = SCHEMES.iter().map(|name| format!("\"{name}\"")).collect();
-        let text = format!(
-            "{}[[workloads]]\nname = \"jobs\"\nkind = \"incast\"\nscheme = [{}]\nmessages = {messages}\nsize = \"fbkv\"\n\
-             min-delivery = {}\n",
-            setting::head(options),
-            schemes.join(", "),
-            options.pick("[0.5, 0.7, 0.9]", "{ from = 0.4, to = 0.9, step = 0.1 }")
-        );
-        let runs = setting::run(options, "all to one", &text, None)?;
-        for run in &runs {
-            findings.row(row(run));
+        for how in [Messages::FBKV, Messages::AtOnce] {
+            let text = format!(
+                "{}[[workloads]]\nname = \"jobs\"\nkind = \"incast\"\nscheme = [{}]\nmessages = {messages}\nsize = \"fbkv\"\n\
+                 min-delivery = {}\n{}",
+                setting::head(options),
+                schemes.join(", "),
+                options.pick("[0.5, 0.7, 0.9]", "{ from = 0.4, to = 0.9, step = 0.1 }"),
+                how.lines(),
+            );
+            let runs = setting::run(options, "all to one", &text, None)?;
+            for run in &runs {
+                findings.row(row(run, how));
+            }
+            if how != Messages::AtOnce {
+                findings.chart("incast", chart(&runs));
+                claims(&mut findings, &runs);
+            }
         }
-        findings.chart("incast", chart(&runs));
-        claims(&mut findings, &runs);
         findings.differs(
-            "pFabric and Aeolus end, and sooner than plain DCTCP: pFabric's timeouts are three round trips as published, and all \
-             messages are there at the start, so no credit of Aeolus is wasted. The paper blames both on its messages' arrival times.",
+            "pFabric and Aeolus end. pFabric's timeouts are three round trips as published. The paper blames Aeolus on credits that \
+             come between messages; here hardly any is wasted, since all senders share the credits of one line and messages wait \
+             for them. With messages one by one Aeolus takes 1.2 to 1.4 times as long as DCTCP, at once about as long.",
         );
         Ok(findings)
     }
 }
 
-fn row(run: &Run) -> Row {
+fn row(run: &Run, how: Messages) -> Row {
     let measured = &run.workloads[0];
     let flows = measured.flow_s.as_ref();
     Row::new()
+        .with("arrivals", how.label())
         .with("scheme", run.scheme(0))
         .with("min_delivery", run.min_delivery())
         .with("mean_ms", flows.map(|s| s.mean * 1e3))
@@ -83,6 +92,7 @@ fn row(run: &Run) -> Row {
         .with("message_loss", measured.message_loss())
         .with("packet_loss", run.packet_loss)
         .with("timeouts", run.timeouts)
+        .with("wasted_credits", run.wasted_credits)
         .with("unfinished", measured.unfinished_flows)
         .with("short", measured.short_flows)
 }

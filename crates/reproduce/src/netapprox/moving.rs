@@ -4,15 +4,15 @@ use std::sync::{Arc, Mutex};
 
 use laxity_interface::{Bytes, Fraction, Layout, Rate, Span, Time};
 use laxity_packetsim::{
-    Chance, Context, Flow, FlowId, HostId, Limits, Messages, Packet, PortBase, Scheme, Setup,
-    Simulation, Stack, Tally, World,
+    Chance, Context, Flow, FlowId, HostId, Limits, Messages, Packet, PortBase, Ready, Scheme,
+    Setup, Simulation, Stack, Tally, World,
     measure::{self, Measured},
     sizes::Sizes,
     stacks::{
         laxity::Form,
         reserved::{Outlook, Reserved},
     },
-    workload::{Cargo, Combined, Pattern, Planned, Rounds, Started, Tag},
+    workload::{Cargo, Combined, Gaps, Pattern, Planned, Rounds, Started, Tag},
 };
 use laxity_topology::Topology;
 
@@ -117,7 +117,8 @@ impl Moving {
 
     fn driver(&self) -> Combined {
         let min_delivery = Fraction::new(self.min_delivery).expect("a part between 0 and 1");
-        let cargo = Cargo { stack: 0, min_delivery, messages: self.messages, sizes: sizes() };
+        let (messages, sizes, gaps) = (self.messages, sizes(), Gaps::AtOnce);
+        let cargo = Cargo { stack: 0, min_delivery, messages, sizes, gaps };
         let pattern = Pattern::Incast { senders: SENDERS.into(), receiver: Some(HostId(0)) };
         let hosts = (0..=SENDERS).map(HostId).collect();
         let chance = Chance::new(self.seed, "moving", 0);
@@ -128,6 +129,7 @@ impl Moving {
             stack: 1,
             tag: Tag::new(0, 0).pack(),
             messages: Messages::Equal { count: 1, bytes: 1 },
+            ready: Ready::AtOnce,
             min_delivery: Fraction::ONE,
         };
         let beam = Planned::new([(Time::ZERO, beam)]);

@@ -173,6 +173,9 @@ fn words(scenario: &Scenario, point: &Point, seed: u64, facts: &Facts) -> String
             own.packets,
             workload.min_delivery
         );
+        if let Some(gaps) = workload.gaps().in_words() {
+            let _ = writeln!(text, "  {gaps}");
+        }
         if let Some(ideal) = &own.ideal_s {
             let us = |seconds: f64| seconds * 1e6;
             let _ = writeln!(

@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use laxity_interface::{Fraction, Span, Time};
-use laxity_packetsim::{Done, Driver, Flow, HostId, Messages};
+use laxity_packetsim::{Done, Driver, Flow, HostId, Messages, Ready};
 
 use crate::{
     carrier::{Arrival, Envelope, Event, Parcel},
@@ -171,6 +171,7 @@ impl Driver for Traffic {
                 stack: 0,
                 tag,
                 messages: chunks(parcel.body.len()),
+                ready: Ready::AtOnce,
                 // Without a body there is only the envelope, which always arrives.
                 min_delivery: match parcel.body.is_empty() {
                     true => Fraction::ONE,

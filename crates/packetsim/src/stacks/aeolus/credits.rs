@@ -46,6 +46,15 @@ impl Credits {
         }
     }
 
+    /// The sender asks again after it said that it needs none: the rate starts anew, as in the authors'
+    /// simulator.
+    pub(super) fn restart(&mut self, now: Time) {
+        let fresh = Self::new(now);
+        (self.rate, self.step, self.may_grow) = (fresh.rate, fresh.step, fresh.may_grow);
+        (self.updated, self.known, self.lost) = (now, 0, 0);
+        self.expected = self.next;
+    }
+
     /// A packet came that used the credit of this number, which left at `sent`.
     pub(super) fn handle_use(&mut self, number: u64, sent: Time, now: Time) {
         if number >= self.expected {

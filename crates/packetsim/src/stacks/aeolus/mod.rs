@@ -7,6 +7,12 @@
 //! credit, one packet each: known losses first, then new data, then what is not acknowledged yet.
 //! Receivers send credits at a rate that follows the credits lost (credit feedback control).
 //!
+//! Where messages come one by one, credits come whether something is ready or not. A sender without anything
+//! to send says so; until that is heard, credits are wasted, and to the receiver they look lost. For two round
+//! trips it uses credits that still come, then it has to ask again, waits a round trip, and the receiver
+//! starts at the first rate: all of this as in the authors' simulator of ExpressPass. What is ready before
+//! the first credit comes leaves with the first burst.
+//!
 //! ExpressPass limits credits at every port of every switch. The simulator's ports have no limits of
 //! rate, so credits are limited where they leave (a receiver's credits together claim its line once,
 //! eight wait, others are lost) and where they arrive (a sender keeps eight that wait for its line,
@@ -31,7 +37,7 @@ use crate::{
     stack::{Context, Stack, Tally},
     stacks::{
         approx::Approx,
-        common::{Arrivals, Cut, Timers, wire},
+        common::{Arrivals, Cut, Outgoing, Timers, wire},
         pfabric::bandwidth_delay,
     },
 };
@@ -78,8 +84,9 @@ pub struct Aeolus {
     /// Of flows being sent: silence. Of flows being received: the next credit.
     silence: Timers,
     pace: Timers,
+    /// When messages become ready that flows wait for.
+    wakes: Timers,
     now: Time,
-    wasted: u64,
     tally: Tally,
 }
 
@@ -104,15 +111,10 @@ impl Aeolus {
             control: VecDeque::new(),
             silence: Timers::default(),
             pace: Timers::default(),
+            wakes: Timers::default(),
             now: Time::ZERO,
-            wasted: 0,
             tally: Tally::default(),
         }
-    }
-
-    /// Credits that found nothing to send, or no room at the sender.
-    pub fn wasted_credits(&self) -> u64 {
-        self.wasted
     }
 
     fn say(&mut self, id: FlowId, kind: u8, sequence: u64, cx: &Context<'_>) {
@@ -138,14 +140,21 @@ impl Aeolus {
         let is_new = !self.receiving.contains_key(&id);
         let receiver = self.receiving.entry(id).or_insert_with(fresh);
         match packet.kind {
-            UNSCHEDULED => drop(receiver.arrivals.insert(packet.sequence as u32)),
+            UNSCHEDULED => {
+                receiver.arrivals.insert(packet.sequence as u32, packet.part);
+            }
             SCHEDULED | LAST => {
-                receiver.arrivals.insert(packet.sequence as u32);
+                receiver.arrivals.insert(packet.sequence as u32, packet.part);
                 receiver.credits.handle_use(packet.acknowledged, packet.stamp, cx.now);
                 receiver.credits.wanted &= packet.kind == SCHEDULED;
             }
             CREDIT_STOP => receiver.credits.wanted = false,
-            REQUEST => receiver.credits.wanted = true,
+            REQUEST => {
+                let again = !std::mem::replace(&mut receiver.credits.wanted, true);
+                if again && receiver.arrivals.missing().is_none() {
+                    receiver.credits.restart(cx.now);
+                }
+            }
             _ => {}
         }
         if receiver.arrivals.enough() {
@@ -192,9 +201,11 @@ impl Aeolus {
         again: bool,
         cx: &Context<'_>,
     ) -> Packet {
-        let payload = self.sending[&id].payload(sequence);
+        let sender = &self.sending[&id];
+        let (payload, part) = (sender.payload(sequence), sender.part(sequence));
         let mut packet = wire::forward(id, cx.flow(id), cx.now, wire::data_size(payload), kind);
         packet.sequence = u64::from(sequence);
+        packet.part = part;
         packet.class = DATA_CLASS;
         if kind == UNSCHEDULED {
             packet.flags = Flags::DROPPABLE;
@@ -212,12 +223,16 @@ impl Aeolus {
             if !sender.bursts() {
                 continue;
             }
-            if let Some(departure) = sender.take_burst() {
-                sender.queued = true;
-                self.bursting.push_back(id);
+            if let Some(departure) = sender.take_burst(cx.now) {
+                if sender.bursts() {
+                    sender.queued = true;
+                    self.bursting.push_back(id);
+                }
+                self.wakes.set(id, sender.wake());
                 return Some(self.data(id, UNSCHEDULED, departure.packet, departure.again, cx));
             }
             sender.probe_sent = true;
+            self.wakes.set(id, sender.wake());
             let mut probe = wire::forward(id, cx.flow(id), cx.now, CONTROL, PROBE);
             // Behind the burst in the same queue.
             probe.class = DATA_CLASS;
@@ -231,35 +246,67 @@ impl Aeolus {
     fn spend(&mut self, cx: &Context<'_>) -> Option<Packet> {
         while let Some((id, number, left)) = self.earned.pop_front() {
             let Some(sender) = self.sending.get_mut(&id) else {
-                self.wasted += 1;
+                self.tally.wasted_credits += 1;
                 continue;
             };
-            match sender.spend() {
+            match sender.spend(cx.now) {
                 Spend::Packet { departure, last } => {
                     // Credits alone are no sign that anything arrives.
                     sender.touch(cx.now);
+                    if last && sender.wants_stop() {
+                        sender.stop(cx.now, cx.base_rtt);
+                    }
                     self.silence.set(id, sender.timer);
+                    self.wakes.set(id, sender.wake());
                     let kind = if last { LAST } else { SCHEDULED };
                     let mut packet = self.data(id, kind, departure.packet, departure.again, cx);
                     (packet.acknowledged, packet.stamp) = (number, left);
                     return Some(packet);
                 }
-                Spend::Waste => self.wasted += 1,
+                Spend::Waste => {
+                    self.tally.wasted_credits += 1;
+                    if sender.wants_stop() {
+                        sender.stop(cx.now, cx.base_rtt);
+                        self.silence.set(id, sender.timer);
+                        self.wakes.set(id, sender.wake());
+                        self.tally.control_packets += 1;
+                        return Some(wire::forward(id, cx.flow(id), cx.now, CONTROL, CREDIT_STOP));
+                    }
+                }
             }
         }
         None
+    }
+
+    /// Messages have become ready.
+    fn wake(&mut self, cx: &Context<'_>) {
+        while let Some(id) = self.wakes.pop(cx.now) {
+            let Some(sender) = self.sending.get_mut(&id) else { continue };
+            let asks = sender.advance(cx.now);
+            if sender.bursts() && !std::mem::replace(&mut sender.queued, true) {
+                self.bursting.push_back(id);
+            }
+            self.silence.set(id, sender.timer);
+            self.wakes.set(id, sender.wake());
+            if asks {
+                self.say(id, REQUEST, 0, cx);
+            }
+        }
     }
 }
 
 impl Stack for Aeolus {
     fn handle_start(&mut self, id: FlowId, cx: &mut Context<'_>) {
-        let cut = Cut::new(cx.flow(id), self.approx);
+        let outgoing = Outgoing::new(cx.flow(id), self.approx, cx.now);
         let burst = bandwidth_delay(cx.line_rate, cx.base_rtt);
-        let mut sender = Sender::new(cut, burst, cx.base_rtt * PATIENCE, cx.now);
-        sender.queued = true;
+        let mut sender = Sender::new(outgoing, burst, cx.base_rtt * PATIENCE, cx.now);
+        sender.queued = sender.bursts();
+        if sender.queued {
+            self.bursting.push_back(id);
+        }
         self.silence.set(id, sender.timer);
+        self.wakes.set(id, sender.wake());
         self.sending.insert(id, sender);
-        self.bursting.push_back(id);
         self.say(id, REQUEST, 0, cx);
     }
 
@@ -272,22 +319,29 @@ impl Stack for Aeolus {
             }
             STOP => {
                 self.sending.remove(&id);
+                self.wakes.set(id, None);
                 return self.silence.set(id, None);
             }
             _ => {}
         }
         let Some(sender) = self.sending.get_mut(&id) else {
-            self.wasted += u64::from(packet.kind == CREDIT);
+            self.tally.wasted_credits += u64::from(packet.kind == CREDIT);
             return;
         };
         let mut content = false;
+        if packet.kind == CREDIT {
+            sender.handle_credit();
+            if sender.bursts() && !std::mem::replace(&mut sender.queued, true) {
+                self.bursting.push_back(id);
+            }
+        }
         match packet.kind {
             ACK => sender.handle_ack(packet.sequence as u32, cx.now),
             PROBE_ANSWER => content = sender.handle_probe_answer(cx.now),
             _ if self.earned.len() < CREDIT_QUEUE => {
                 self.earned.push_back((id, packet.sequence, packet.stamp));
             }
-            _ => self.wasted += 1,
+            _ => self.tally.wasted_credits += 1,
         }
         self.silence.set(id, sender.timer);
         if content {
@@ -303,8 +357,10 @@ impl Stack for Aeolus {
             sender.handle_timeout(cx.now);
             self.tally.timeouts += 1;
             self.silence.set(id, sender.timer);
+            self.wakes.set(id, sender.wake());
             self.say(id, REQUEST, 0, cx);
         }
+        self.wake(cx);
     }
 
     fn poll_packet(&mut self, cx: &mut Context<'_>) -> Option<Packet> {
@@ -328,7 +384,10 @@ impl Stack for Aeolus {
         // A credit whose time has come waits for the interface, which asks by itself.
         let credit = (!self.leaving.is_empty()).then_some(self.next_credit);
         let credit = credit.filter(|at| *at > self.now);
-        [self.silence.next(), self.pace.next(), credit].into_iter().flatten().min()
+        [self.silence.next(), self.pace.next(), self.wakes.next(), credit]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn tally(&self) -> Tally {

@@ -26,7 +26,7 @@ impl Approx {
     pub const ALL: [Self; 3] = [Self::Whole, Self::EarlySend, Self::SampleSend];
 
     /// The messages that are sent, ascending.
-    fn sent(self, flow: &Flow) -> Vec<u32> {
+    pub(crate) fn sent(self, flow: &Flow) -> Vec<u32> {
         let count = flow.messages.count();
         match self {
             Self::Whole | Self::EarlySend => (0..count).collect(),
@@ -94,7 +94,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::flow::HostId;
+    use crate::flow::{HostId, Ready};
 
     fn flow(count: u32, min: f64) -> Flow {
         Flow {
@@ -103,6 +103,7 @@ mod tests {
             stack: 0,
             tag: 0,
             messages: Messages::Equal { count, bytes: 1000 },
+            ready: Ready::AtOnce,
             min_delivery: Fraction::new(min).unwrap(),
         }
     }

@@ -25,7 +25,7 @@ use crate::{
     stack::{Context, Stack, Tally},
     stacks::{
         approx::Approx,
-        common::{Arrivals, Book, Cut, Rtt, Timers, wire},
+        common::{Arrivals, Cut, Outgoing, Rtt, Timers, wire},
     },
 };
 
@@ -50,13 +50,14 @@ pub struct Bounded {
     finished: BTreeSet<FlowId>,
     control: VecDeque<Packet>,
     timers: Timers,
+    /// When messages become ready that flows wait for.
+    wakes: Timers,
     tally: Tally,
 }
 
 #[derive(Debug)]
 struct Sender {
-    cut: Cut,
-    book: Book,
+    outgoing: Outgoing,
     window: Window,
     rtt: Rtt,
     /// Silences in a row.
@@ -74,7 +75,7 @@ struct Receiver {
 
 impl Sender {
     fn can_send(&self) -> bool {
-        self.book.has_next() && self.book.out() < self.window.packets()
+        self.outgoing.has_next() && self.outgoing.out() < self.window.packets()
     }
 
     /// When silence is long enough to discard what is out.
@@ -99,8 +100,8 @@ impl Bounded {
                 Receiver { arrivals: Arrivals::new(Cut::new(flow, Approx::Whole)), missing }
             });
             let sequence = packet.sequence as u32;
-            if receiver.arrivals.insert(sequence) {
-                let payload = u64::from(receiver.arrivals.cut().payload(sequence));
+            if receiver.arrivals.insert(sequence, packet.part) {
+                let payload = u64::from(receiver.arrivals.payload(sequence, packet.part));
                 receiver.missing = receiver.missing.saturating_sub(payload);
             }
             if receiver.missing == 0 {
@@ -124,15 +125,15 @@ impl Bounded {
         if sender.can_send() && !std::mem::replace(&mut sender.queued, true) {
             self.ready.push_back(id);
         }
+        self.wakes.set(id, sender.outgoing.wake());
     }
 }
 
 impl Stack for Bounded {
     fn handle_start(&mut self, id: FlowId, cx: &mut Context<'_>) {
-        let cut = Cut::new(cx.flow(id), Approx::Whole);
-        let book = Book::new(cut.packets());
+        let outgoing = Outgoing::new(cx.flow(id), Approx::Whole, cx.now);
         let (window, rtt) = (Window::new(), Rtt::new());
-        let sender = Sender { cut, book, window, rtt, silences: 0, next: 0, queued: false };
+        let sender = Sender { outgoing, window, rtt, silences: 0, next: 0, queued: false };
         self.sending.insert(id, sender);
         self.look_at(id);
     }
@@ -143,19 +144,20 @@ impl Stack for Bounded {
             DATA => return self.receive(&packet, cx),
             STOP => {
                 self.sending.remove(&id);
+                self.wakes.set(id, None);
                 return self.timers.set(id, None);
             }
             _ => {}
         }
         let Some(sender) = self.sending.get_mut(&id) else { return };
-        let (number, next, out) = (packet.acknowledged, sender.next, sender.book.out());
+        let (number, next, out) = (packet.acknowledged, sender.next, sender.outgoing.out());
         sender.rtt.sample(cx.now.since(packet.stamp));
         sender.silences = 0;
-        if sender.book.acknowledge(packet.sequence as u32) {
+        if sender.outgoing.acknowledge(packet.sequence as u32) {
             let marked = packet.kind == MARKED;
             sender.window.handle_ack(Arrival { marked, number, next, out });
         }
-        if sender.book.hear(number, DISTANCE) > 0 {
+        if sender.outgoing.book().hear(number, DISTANCE) > 0 {
             sender.window.handle_loss(number, next);
         }
         let patience = sender.patience(cx);
@@ -166,11 +168,17 @@ impl Stack for Bounded {
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
         while let Some(id) = self.timers.pop(cx.now) {
             let Some(sender) = self.sending.get_mut(&id) else { continue };
-            if sender.book.out() > 0 {
-                self.tally.timeouts += u64::from(!sender.book.has_fresh());
-                sender.book.pass_over_all();
+            if sender.outgoing.out() > 0 {
+                self.tally.timeouts += u64::from(!sender.outgoing.book().has_fresh());
+                sender.outgoing.book().pass_over_all();
                 sender.window.handle_silence(sender.next);
                 sender.silences += 1;
+            }
+            self.look_at(id);
+        }
+        while let Some(id) = self.wakes.pop(cx.now) {
+            if let Some(sender) = self.sending.get_mut(&id) {
+                sender.outgoing.advance(cx.now);
             }
             self.look_at(id);
         }
@@ -186,14 +194,15 @@ impl Stack for Bounded {
             if !sender.can_send() {
                 continue;
             }
-            let Some(departure) = sender.book.take() else { continue };
+            let Some(departure) = sender.outgoing.take(cx.now) else { continue };
             sender.next = departure.number + 1;
             let patience = sender.patience(cx);
             self.timers.set(id, Some(patience));
-            let size = wire::data_size(sender.cut.payload(departure.packet));
+            let size = wire::data_size(sender.outgoing.payload(departure.packet));
             let mut packet = wire::forward(id, cx.flow(id), cx.now, size, DATA);
             packet.sequence = u64::from(departure.packet);
             packet.acknowledged = departure.number;
+            packet.part = sender.outgoing.part(departure.packet);
             packet.ecn = Ecn::Ect0;
             self.tally.data_packets += 1;
             self.tally.again += u64::from(departure.again);
@@ -204,7 +213,7 @@ impl Stack for Bounded {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        self.timers.next()
+        self.timers.next().into_iter().chain(self.wakes.next()).min()
     }
 
     fn tally(&self) -> Tally {

@@ -19,6 +19,8 @@ pub(crate) struct Book {
     lost: BTreeSet<u32>,
     /// Lost, and only sent again when there is nothing else.
     passed: BTreeSet<u32>,
+    /// More packets will come: it is too early for what was passed over.
+    open: bool,
     out: u32,
     home: u32,
     /// What left, in the order in which it did: number of the departure and packet.
@@ -46,6 +48,7 @@ impl Book {
             fresh: 0,
             lost: BTreeSet::new(),
             passed: BTreeSet::new(),
+            open: false,
             out: 0,
             home: 0,
             departures: VecDeque::new(),
@@ -54,9 +57,17 @@ impl Book {
         }
     }
 
+    /// There are so many packets now, if those were fewer, and more will come or not.
+    pub(crate) fn grow(&mut self, packets: u32, open: bool) {
+        self.open = open;
+        if self.fates.len() < packets as usize {
+            self.fates.resize(packets as usize, Fate::Fresh);
+        }
+    }
+
     /// Whether something can be sent.
     pub(crate) fn has_next(&self) -> bool {
-        !self.lost.is_empty() || self.has_fresh() || !self.passed.is_empty()
+        !self.lost.is_empty() || self.has_fresh() || (!self.open && !self.passed.is_empty())
     }
 
     /// Whether something was never sent.
@@ -73,6 +84,7 @@ impl Book {
                 self.fresh += 1;
                 (self.fresh - 1, false)
             }
+            None if self.open => return None,
             None => (self.passed.pop_first()?, true),
         };
         self.fates[packet as usize] = Fate::Out;

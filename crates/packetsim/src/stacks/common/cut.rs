@@ -11,6 +11,8 @@ pub(crate) struct Cut {
     packets: u32,
     required: u32,
     goal: u32,
+    /// Packets are cut as messages become ready: each says which bytes it has.
+    gradual: bool,
 }
 
 impl Cut {
@@ -29,7 +31,8 @@ impl Cut {
             0 => 1,
             some => up_to(ends[some as usize - 1]),
         };
-        Self { ends, packets, required, goal }
+        let gradual = flow.ready.is_gradual() && !ends.is_empty();
+        Self { ends, packets, required, goal, gradual }
     }
 
     /// Packets in all. At least one, so that an empty flow is noticed.
@@ -41,6 +44,16 @@ impl Cut {
     /// where nothing gets lost.
     pub(crate) fn goal(&self) -> u32 {
         self.goal
+    }
+
+    /// Bytes up to the end of the last message that has to arrive, in order.
+    pub(crate) fn goal_bytes(&self) -> u64 {
+        self.required.checked_sub(1).map_or(0, |last| self.ends[last as usize])
+    }
+
+    /// Bytes of all messages.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.ends.last().copied().unwrap_or(0)
     }
 
     /// Bytes of payload in a packet.
@@ -68,12 +81,13 @@ impl Cut {
     }
 }
 
-/// What has arrived of a cut flow.
+/// What has arrived of a cut flow. Where packets say which bytes they have, bytes are counted, otherwise
+/// packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrivals {
     cut: Cut,
     seen: Vec<bool>,
-    /// Packets still missing of each message.
+    /// Packets or bytes still missing of each message.
     left: Vec<u32>,
     packets: u32,
     messages: u32,
@@ -84,16 +98,23 @@ impl Arrivals {
     pub(crate) fn new(cut: Cut) -> Self {
         let left = (0..cut.ends.len())
             .map(|message| {
+                if cut.gradual {
+                    return (cut.ends[message] - cut.start(message)) as u32;
+                }
                 let (first, end) = cut.span(message);
                 end - first
             })
             .collect();
-        let seen = vec![false; cut.packets as usize];
+        let seen = vec![false; if cut.gradual { 0 } else { cut.packets as usize }];
         Self { cut, seen, left, packets: 0, messages: 0, bytes: 0 }
     }
 
-    /// Notes a packet; false if it was there.
-    pub(crate) fn insert(&mut self, packet: u32) -> bool {
+    /// Notes a packet by its number and, where that is not enough, by the bytes that it says it has;
+    /// false if it was there.
+    pub(crate) fn insert(&mut self, packet: u32, part: (u32, u32)) -> bool {
+        if self.cut.gradual {
+            return self.insert_part(packet, part);
+        }
         let Some(seen) = self.seen.get_mut(packet as usize) else { return false };
         if std::mem::replace(seen, true) {
             return false;
@@ -116,9 +137,37 @@ impl Arrivals {
         true
     }
 
-    /// Packets that arrived.
-    pub(crate) fn packets(&self) -> u32 {
-        self.packets
+    fn insert_part(&mut self, packet: u32, (first, bytes): (u32, u32)) -> bool {
+        if self.seen.len() <= packet as usize {
+            self.seen.resize(packet as usize + 1, false);
+        }
+        if std::mem::replace(&mut self.seen[packet as usize], true) {
+            return false;
+        }
+        self.packets += 1;
+        let (mut at, end) = (u64::from(first), u64::from(first) + u64::from(bytes));
+        let mut message = self.cut.ends.partition_point(|end| *end <= at);
+        while at < end {
+            let own = self.cut.ends[message].min(end) - at;
+            self.left[message] -= own as u32;
+            if self.left[message] == 0 {
+                self.messages += 1;
+                self.bytes += self.cut.ends[message] - self.cut.start(message);
+            }
+            at += own;
+            message += 1;
+        }
+        true
+    }
+
+    /// Bytes of payload in a packet that arrived.
+    pub(crate) fn payload(&self, packet: u32, part: (u32, u32)) -> u32 {
+        if self.cut.gradual { part.1 } else { self.cut.payload(packet) }
+    }
+
+    /// Packets that have not arrived, where it is known how many there are.
+    pub(crate) fn missing(&self) -> Option<u32> {
+        (!self.cut.gradual).then(|| self.cut.packets - self.packets)
     }
 
     /// Messages that arrived whole.
@@ -136,10 +185,6 @@ impl Arrivals {
         // A flow that promises nothing still has to be heard of.
         self.messages >= self.cut.required && self.packets > 0
     }
-
-    pub(crate) fn cut(&self) -> &Cut {
-        &self.cut
-    }
 }
 
 #[cfg(test)]
@@ -148,7 +193,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::flow::{HostId, Messages};
+    use crate::flow::{HostId, Messages, Ready};
 
     fn flow(sizes: &[u32], min: f64) -> Flow {
         Flow {
@@ -157,6 +202,7 @@ mod tests {
             stack: 0,
             tag: 0,
             messages: Messages::Sizes(sizes.into()),
+            ready: Ready::AtOnce,
             min_delivery: Fraction::new(min).unwrap(),
         }
     }
@@ -167,12 +213,12 @@ mod tests {
         assert_eq!(cut.packets(), 4);
         assert_eq!((cut.payload(0), cut.payload(3)), (1460, 5000 - 3 * 1460));
         let mut arrivals = Arrivals::new(cut);
-        assert!(arrivals.insert(0));
+        assert!(arrivals.insert(0, (0, 0)));
         assert_eq!(arrivals.messages(), 1);
-        assert!(!arrivals.insert(0), "twice");
-        assert!(arrivals.insert(3) && arrivals.insert(2));
+        assert!(!arrivals.insert(0, (0, 0)), "twice");
+        assert!(arrivals.insert(3, (0, 0)) && arrivals.insert(2, (0, 0)));
         assert_eq!(arrivals.messages(), 1);
-        assert!(arrivals.insert(1));
+        assert!(arrivals.insert(1, (0, 0)));
         assert_eq!((arrivals.messages(), arrivals.bytes()), (3, 5000));
     }
 
@@ -199,7 +245,7 @@ mod tests {
             packets.sort_by_key(|p| (u64::from(*p) ^ order).wrapping_mul(0x9e37_79b9_7f4a_7c15));
             for (at, packet) in packets.iter().enumerate() {
                 prop_assert!(!arrivals.enough() || at == packets.len());
-                prop_assert!(arrivals.insert(*packet));
+                prop_assert!(arrivals.insert(*packet, (0, 0)));
             }
             prop_assert!(arrivals.enough());
             prop_assert_eq!(arrivals.messages() as usize, sizes.len());

@@ -40,6 +40,7 @@ fn packet(
         rank: 0,
         sequence: 0,
         acknowledged: 0,
+        part: (0, 0),
         stamp,
         body: None,
     }

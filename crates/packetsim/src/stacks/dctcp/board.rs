@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 
+use laxity_interface::Time;
+
 use super::ack::Ack;
-use crate::packet::PAYLOAD;
+use crate::{packet::PAYLOAD, stacks::common::Coming};
 
 /// Later segments that arrive before one counts as lost.
 const DUPLICATES: u32 = 3;
@@ -27,6 +29,7 @@ struct Segment {
 /// The segments of one flow from the first that is not acknowledged to the last that was sent.
 #[derive(Debug)]
 pub(super) struct Board {
+    /// Segments in all; where messages come one by one, those that can be sent so far.
     segments: u32,
     /// Payload of the last segment.
     last: u32,
@@ -44,6 +47,8 @@ pub(super) struct Board {
     judged: u32,
     /// The time of sending of the newest packet that was acknowledged.
     newest: u64,
+    /// Messages that come one by one.
+    coming: Option<Box<Coming>>,
 }
 
 /// What an acknowledgement changed.
@@ -73,11 +78,42 @@ impl Board {
             first_lost: 0,
             judged: 0,
             newest: 0,
+            coming: None,
         }
+    }
+
+    /// The same with messages that come one by one.
+    pub(super) fn with(mut self, coming: Option<Coming>) -> Self {
+        if let Some(coming) = coming {
+            self.segments = coming.packets();
+            self.coming = Some(Box::new(coming));
+        }
+        self
+    }
+
+    /// Notes what is ready now.
+    pub(super) fn advance(&mut self, now: Time) {
+        if let Some(coming) = &mut self.coming {
+            coming.advance(now);
+            self.segments = coming.packets();
+        }
+    }
+
+    /// When to look again because of a message that becomes ready.
+    pub(super) fn wake(&self) -> Option<Time> {
+        self.coming.as_ref().and_then(|coming| coming.wake())
+    }
+
+    /// The bytes of a segment, where they do not follow from its number.
+    pub(super) fn part(&self, segment: u32) -> (u32, u32) {
+        self.coming.as_ref().map_or((0, 0), |coming| coming.part(segment))
     }
 
     #[inline]
     pub(super) fn size(&self, segment: u32) -> u32 {
+        if let Some(coming) = &self.coming {
+            return coming.payload(segment);
+        }
         if segment + 1 == self.segments { self.last } else { PAYLOAD }
     }
 
@@ -94,7 +130,7 @@ impl Board {
 
     #[inline]
     pub(super) fn is_done(&self) -> bool {
-        self.una == self.segments
+        self.una == self.segments && self.coming.as_ref().is_none_or(|coming| coming.is_over())
     }
 
     /// Whether packets were sent whose fate is open.
@@ -130,6 +166,10 @@ impl Board {
         } else {
             self.sent.push_back(Segment { sent: now, state: State::Flying, again: false });
             self.next += 1;
+            if let Some(coming) = &mut self.coming {
+                coming.cut();
+                self.segments = coming.packets();
+            }
             self.next - 1
         };
         self.flight += u64::from(self.size(segment));

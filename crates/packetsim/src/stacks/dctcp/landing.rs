@@ -46,10 +46,12 @@ impl Landing {
 
     /// A segment with so many bytes arrived for the first time.
     pub(super) fn insert(&mut self, segment: u32, bytes: u32) {
-        let (mut at, end) = (
-            u64::from(segment) * u64::from(PAYLOAD),
-            u64::from(segment) * u64::from(PAYLOAD) + u64::from(bytes),
-        );
+        self.insert_from(u64::from(segment) * u64::from(PAYLOAD), bytes);
+    }
+
+    /// So many bytes arrived from this one on, for the first time.
+    pub(super) fn insert_from(&mut self, first: u64, bytes: u32) {
+        let (mut at, end) = (first, first + u64::from(bytes));
         while at < end {
             let message = self.message_at(at);
             let size = self.messages.size(message as u32);

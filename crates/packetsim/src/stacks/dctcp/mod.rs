@@ -1,7 +1,8 @@
 //! DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257), strong and plain.
 //!
 //! Connections are persistent: there is no handshake, and a flow is a byte stream of its own that
-//! starts with the initial window in slow start, with a fresh estimate of marks and round trips.
+//! starts with the initial window in slow start, with a fresh estimate of marks and round trips. Where
+//! messages come one by one, segments take what is ready (no Nagle), and a window that waited is kept.
 //! Flows of one host take turns packet by packet; queues of a lower class go first. A receiver
 //! acknowledges each packet (or every second) and echoes its mark exactly.
 
@@ -33,6 +34,7 @@ use crate::{
     packet::{CONTROL, Flags, HEADER, PAYLOAD, Packet},
     setup::QUEUES,
     stack::{Context, Stack, Tally},
+    stacks::common::{Coming, Timers as Wakes},
 };
 
 pub use config::{Classes, DctcpConfig};
@@ -52,6 +54,8 @@ pub struct Dctcp {
     turns: [VecDeque<u32>; QUEUES],
     acks: VecDeque<Packet>,
     timers: Timers,
+    /// When messages become ready that senders wait for.
+    wakes: Wakes,
     tally: Tally,
     probes: u64,
 }
@@ -100,6 +104,7 @@ impl Dctcp {
             turns: Default::default(),
             acks: VecDeque::new(),
             timers: Timers::default(),
+            wakes: Wakes::default(),
             tally: Tally::default(),
             probes: 0,
         }
@@ -125,6 +130,7 @@ impl Dctcp {
             self.turns[usize::from(sender.class).min(QUEUES - 1)].push_back(place);
         }
         self.timers.arm(Owner::Sender(sender.flow), sender.deadline, &mut sender.armed);
+        self.wakes.set(sender.flow, sender.board.wake());
     }
 
     fn handle_ack(&mut self, packet: &Packet, cx: &Context<'_>) {
@@ -144,6 +150,7 @@ impl Dctcp {
         }
         self.senders.remove(place);
         self.sending.remove(packet.flow);
+        self.wakes.set(packet.flow, None);
         self.prune();
     }
 
@@ -164,10 +171,18 @@ impl Dctcp {
                 let messages = self.config.approx().messages(flow);
                 let count = messages.count();
                 // CORRECTNESS: at most all of them, and those are counted in 32 bits.
-                let enough = flow.min_delivery.of(count.into()) as u32;
-                let some = self.config.stop_when_enough && enough < count;
+                let enough = match self.config.stop_when_enough {
+                    true => flow.min_delivery.of(count.into()) as u32,
+                    false => count,
+                };
+                // Segments whose number says nothing of their bytes have to be looked at.
+                let gradual = flow.ready.is_gradual() && count > 0;
+                let some = gradual || enough < count;
                 let landing = some.then(|| Box::new(Landing::new(&messages, enough)));
-                let segments = messages.total().div_ceil(PAYLOAD.into()).max(1) as u32;
+                let segments = match gradual {
+                    true => u32::MAX,
+                    false => messages.total().div_ceil(PAYLOAD.into()).max(1) as u32,
+                };
                 let place = self.receivers.insert(Receiver::new(segments, landing));
                 self.receiving.insert(packet.flow, place);
                 place
@@ -178,9 +193,14 @@ impl Dctcp {
         let new = receiver.insert(segment);
         let mut enough = receiver.is_whole();
         if new && let Some(landing) = &mut receiver.landing {
-            let start = u64::from(segment) * u64::from(PAYLOAD);
-            let bytes = cx.flow(packet.flow).messages.total() - start;
-            landing.insert(segment, bytes.min(PAYLOAD.into()) as u32);
+            let flow = cx.flow(packet.flow);
+            if flow.ready.is_gradual() {
+                landing.insert_from(packet.part.0.into(), packet.part.1);
+            } else {
+                let start = u64::from(segment) * u64::from(PAYLOAD);
+                let bytes = flow.messages.total() - start;
+                landing.insert(segment, bytes.min(PAYLOAD.into()) as u32);
+            }
             enough |= landing.is_enough();
         }
         if enough {
@@ -253,6 +273,7 @@ impl Dctcp {
             rank: 0,
             sequence,
             acknowledged: ack,
+            part: (0, 0),
             stamp,
             body: None,
         });
@@ -308,6 +329,7 @@ fn data_packet(flow: FlowId, to: crate::HostId, stack: u8) -> Packet {
         rank: 0,
         sequence: 0,
         acknowledged: 0,
+        part: (0, 0),
         stamp: Time::ZERO,
         body: None,
     }
@@ -318,7 +340,9 @@ impl Stack for Dctcp {
         let hash = cx.rng.next_u32();
         let flow = cx.flow(id);
         let bytes = self.config.approx().messages(flow).total();
-        let sender = Sender::new(id, flow.to, flow.stack, hash, bytes, &self.config);
+        let coming = Coming::new(flow, self.config.approx(), cx.now);
+        let load = (bytes, coming);
+        let sender = Sender::new(id, flow.to, flow.stack, hash, load, &self.config);
         let place = self.senders.insert(sender);
         self.sending.insert(id, place);
         self.settle(place);
@@ -336,6 +360,12 @@ impl Stack for Dctcp {
             match owner {
                 Owner::Sender(flow) => self.handle_sender_timeout(flow, time, cx),
                 Owner::Receiver(flow) => self.handle_receiver_timeout(flow, time, cx),
+            }
+        }
+        while let Some(flow) = self.wakes.pop(cx.now) {
+            if let Some(place) = self.sending.get(flow) {
+                self.senders.get(place).board.advance(cx.now);
+                self.settle(place);
             }
         }
     }
@@ -361,6 +391,7 @@ impl Stack for Dctcp {
                     hash: sender.hash,
                     class: sender.class,
                     sequence: u64::from(segment),
+                    part: sender.board.part(segment),
                     stamp: cx.now,
                     ..data_packet(sender.flow, sender.to, sender.stack)
                 };
@@ -369,6 +400,7 @@ impl Stack for Dctcp {
                     self.turns[class].push_back(place);
                 }
                 self.timers.arm(Owner::Sender(sender.flow), sender.deadline, &mut sender.armed);
+                self.wakes.set(sender.flow, sender.board.wake());
                 return Some(packet);
             }
         }
@@ -377,7 +409,8 @@ impl Stack for Dctcp {
 
     #[inline]
     fn poll_timeout(&self) -> Option<Time> {
-        self.timers.next().map(Time::from_ps)
+        let timer = self.timers.next().map(Time::from_ps);
+        timer.into_iter().chain(self.wakes.next()).min()
     }
 
     fn tally(&self) -> Tally {

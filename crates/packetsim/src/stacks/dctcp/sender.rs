@@ -6,7 +6,7 @@ use super::{DctcpConfig, ack::Ack, board::Board, window::Window};
 use crate::{
     flow::{FlowId, HostId},
     packet::PAYLOAD,
-    stacks::common::Rtt,
+    stacks::common::{Coming, Rtt},
 };
 
 /// One flow that is sent.
@@ -46,7 +46,7 @@ impl Sender {
         to: HostId,
         stack: u8,
         hash: u32,
-        bytes: u64,
+        (bytes, coming): (u64, Option<Coming>),
         config: &DctcpConfig,
     ) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Sender {
             probing: false,
             probes: 0,
             repair_until: 0,
-            board: Board::new(bytes),
+            board: Board::new(bytes).with(coming),
             window: Window::new(config),
             rtt: Rtt::new(),
         }
@@ -79,6 +79,7 @@ impl Sender {
     #[inline]
     pub(super) fn send(&mut self, now: Time, config: &DctcpConfig, base: Span) -> (u32, bool) {
         self.probing = false;
+        self.board.advance(now);
         let sent = self.board.send(now.as_ps());
         // A probe waits for the last packet, the timeout for the oldest.
         if self.deadline == u64::MAX || self.probes < config.probes {

@@ -5,6 +5,9 @@
 //! first talks: no handshake, with the round trip of the empty network as first guess. A connection
 //! keeps what it has learned from job to job, as it would in life, and takes one path.
 //!
+//! A flow whose messages come one by one is a job that announces how many there will be, as NetApprox' jobs
+//! do (§6), and gets them as they are ready; it may end before the last of them.
+//!
 //! A flow is a job that ends the moment enough is there. Payload is zeros and is left out of packets
 //! on the way; sizes, checksums and everything else are those of the real bytes.
 
@@ -16,7 +19,7 @@ use std::{
     net::SocketAddr,
 };
 
-use laxity_interface::{Finish, Layout, Time};
+use laxity_interface::{Finish, GroupId, Layout, Time};
 use laxity_protocol::{
     Batch, BodyRef, DeliveryReport, Endpoint, Event, Memory, MessageOrder, Missing, Part, PeerId,
     Presumed, RecvId, SendId, SendRequest, SendRequestError,
@@ -49,6 +52,8 @@ pub struct Laxity {
     peers: BTreeMap<HostId, PeerId>,
     /// Flows of the jobs under way.
     sending: BTreeMap<SendId, FlowId>,
+    /// Jobs whose messages come one by one: when the next is ready, and which it is.
+    coming: BTreeMap<SendId, (Time, u32)>,
     receiving: BTreeMap<RecvId, FlowId>,
     /// Flows that wait for a job to end.
     waiting: VecDeque<FlowId>,
@@ -85,6 +90,7 @@ impl Laxity {
             endpoint: None,
             peers: BTreeMap::new(),
             sending: BTreeMap::new(),
+            coming: BTreeMap::new(),
             receiving: BTreeMap::new(),
             waiting: VecDeque::new(),
             batch: Batch::default(),
@@ -135,16 +141,52 @@ impl Laxity {
     fn send(&mut self, id: FlowId, cx: &Context<'_>) {
         let flow = cx.flow(id);
         let sizes = (0..flow.messages.count()).map(|at| u64::from(flow.messages.size(at)));
-        let mut request = SendRequest::messages(sizes, flow.min_delivery);
+        let gradual = flow.ready.is_gradual() && flow.messages.count() > 0;
+        let mut request = match gradual {
+            false => SendRequest::messages(sizes, flow.min_delivery),
+            true => SendRequest::announced(
+                flow.messages.count().into(),
+                flow.messages.total(),
+                sizes.max().unwrap_or(0),
+                flow.min_delivery,
+            ),
+        };
         request.finish = Finish::Enough;
         request.order = self.order;
         request.label = id.0.to_le_bytes().to_vec();
         let (endpoint, peer) = self.connect(flow.to, cx);
         match endpoint.send(cx.now, peer, &request) {
-            Ok(job) => drop(self.sending.insert(job, id)),
+            Ok(job) => {
+                self.sending.insert(job, id);
+                if gradual {
+                    self.coming.insert(job, (cx.started(id) + flow.ready.after(0), 0));
+                    self.push_ready(cx);
+                }
+            }
             Err(SendRequestError::TooManyJobs(_)) => self.waiting.push_back(id),
             Err(error) => panic!("{id:?} cannot be sent: {error}"),
         }
+    }
+
+    /// Hands over the messages that are ready.
+    fn push_ready(&mut self, cx: &Context<'_>) {
+        let Some(endpoint) = &mut self.endpoint else { return };
+        let sending = &self.sending;
+        self.coming.retain(|job, (at, next)| {
+            let id = sending[job];
+            let (flow, started) = (cx.flow(id), cx.started(id));
+            while *at <= cx.now {
+                let size = u64::from(flow.messages.size(*next));
+                let pushed = endpoint.push(*job, GroupId(0), size);
+                pushed.unwrap_or_else(|error| panic!("{id:?}, message {next}: {error}"));
+                *next += 1;
+                if *next == flow.messages.count() {
+                    return false;
+                }
+                *at = started + flow.ready.after(*next);
+            }
+            true
+        });
     }
 
     /// Hears what the endpoint has to say.
@@ -172,6 +214,7 @@ impl Laxity {
                 }
                 Event::Sent(id, _) | Event::SendFailed(id, _) => {
                     self.sending.remove(&id);
+                    self.coming.remove(&id);
                     ended = true;
                 }
                 _ => {}
@@ -218,6 +261,7 @@ impl Laxity {
                 rank: 0,
                 sequence: datagram.hole.0 as u64,
                 acknowledged: datagram.hole.1 as u64,
+                part: (0, 0),
                 stamp: cx.now,
                 body: Some(datagram.bytes.into_boxed_slice()),
             });
@@ -244,7 +288,10 @@ impl Stack for Laxity {
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
-        if let Some(endpoint) = &mut self.endpoint {
+        self.push_ready(cx);
+        if let Some(endpoint) = &mut self.endpoint
+            && endpoint.poll_timeout().is_some_and(|due| due <= cx.now)
+        {
             endpoint.handle_timeout(cx.now);
         }
         self.hear(cx);
@@ -252,6 +299,7 @@ impl Stack for Laxity {
 
     fn poll_packet(&mut self, cx: &mut Context<'_>) -> Option<Packet> {
         if self.out.is_empty() {
+            self.push_ready(cx);
             self.fill(cx);
             self.hear(cx);
         }
@@ -259,7 +307,8 @@ impl Stack for Laxity {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        self.endpoint.as_ref()?.poll_timeout()
+        let message = self.coming.values().map(|(at, _)| *at).min();
+        self.endpoint.as_ref()?.poll_timeout().into_iter().chain(message).min()
     }
 
     fn tally(&self) -> Tally {
@@ -271,6 +320,7 @@ impl Stack for Laxity {
             control_packets: self.control_packets,
             // There are none: silence is answered by a question.
             timeouts: 0,
+            wasted_credits: 0,
         }
     }
 }

@@ -5,6 +5,9 @@
 //! with an ACK, headers with a NACK, and pulls one packet for each from a queue that it shares fairly
 //! among its flows and empties at line rate. Packets are spread over all paths.
 //!
+//! Where messages come one by one the receiver pulls a packet for each that came, and pulls that find
+//! nothing to send are kept: what is allowed and what is under way stay one window.
+//!
 //! Two details of the paper are not modelled. Switches always cut the arriving packet (the paper tosses
 //! a coin between it and the last one in the queue), and a header that does not fit either is dropped
 //! and recovered by the timeout instead of being returned to its sender.
@@ -26,7 +29,7 @@ use crate::{
     stack::{Context, Stack, Tally},
     stacks::{
         approx::Approx,
-        common::{Arrivals, Cut, Timers, wire},
+        common::{Arrivals, Cut, Outgoing, Timers, wire},
         pfabric::bandwidth_delay,
     },
 };
@@ -54,6 +57,8 @@ pub struct Ndp {
     pulls: Pulls,
     control: VecDeque<Packet>,
     timers: Timers,
+    /// When messages become ready that flows wait for.
+    wakes: Timers,
     /// When packets were asked for last.
     now: Time,
     tally: Tally,
@@ -72,8 +77,10 @@ struct Receiver {
 impl Receiver {
     /// Whether another pull is of use: something is missing that is not under way.
     fn wants_pull(&self) -> bool {
-        let missing = self.arrivals.cut().packets() - self.arrivals.packets();
-        missing > self.granted.saturating_sub(self.came)
+        // Who does not know how many packets there will be pulls one for each: what the sender may send
+        // and what is under way are one window together.
+        let under_way = self.granted.saturating_sub(self.came);
+        self.arrivals.missing().is_none_or(|missing| missing > under_way)
     }
 }
 
@@ -89,6 +96,7 @@ impl Ndp {
             pulls: Pulls::default(),
             control: VecDeque::new(),
             timers: Timers::default(),
+            wakes: Timers::default(),
             now: Time::ZERO,
             tally: Tally::default(),
         }
@@ -109,14 +117,15 @@ impl Ndp {
         let window = bandwidth_delay(cx.line_rate, cx.base_rtt);
         let fresh = || {
             let cut = Cut::new(cx.flow(id), self.approx);
-            let granted = window.min(cut.packets());
-            Receiver { arrivals: Arrivals::new(cut), granted, came: 0 }
+            let arrivals = Arrivals::new(cut);
+            let granted = arrivals.missing().map_or(window, |packets| window.min(packets));
+            Receiver { arrivals, granted, came: 0 }
         };
         let receiver = self.receiving.entry(id).or_insert_with(fresh);
         receiver.came += 1;
         let cut = packet.flags.has(Flags::TRIMMED);
         if !cut {
-            receiver.arrivals.insert(packet.sequence as u32);
+            receiver.arrivals.insert(packet.sequence as u32, packet.part);
         }
         if receiver.arrivals.enough() {
             let (messages, bytes) = (receiver.arrivals.messages(), receiver.arrivals.bytes());
@@ -140,14 +149,15 @@ impl Ndp {
             self.ready.push_back(id);
         }
         self.timers.set(id, sender.timer);
+        self.wakes.set(id, sender.wake());
     }
 }
 
 impl Stack for Ndp {
     fn handle_start(&mut self, id: FlowId, cx: &mut Context<'_>) {
-        let cut = Cut::new(cx.flow(id), self.approx);
+        let outgoing = Outgoing::new(cx.flow(id), self.approx, cx.now);
         let window = bandwidth_delay(cx.line_rate, cx.base_rtt);
-        self.sending.insert(id, Sender::new(cut, window, cx.base_rtt * RTO_ROUND_TRIPS));
+        self.sending.insert(id, Sender::new(outgoing, window, cx.base_rtt * RTO_ROUND_TRIPS));
         self.look_at(id);
     }
 
@@ -158,6 +168,7 @@ impl Stack for Ndp {
         }
         if packet.kind == STOP {
             self.sending.remove(&id);
+            self.wakes.set(id, None);
             return self.timers.set(id, None);
         }
         let Some(sender) = self.sending.get_mut(&id) else { return };
@@ -175,6 +186,12 @@ impl Stack for Ndp {
             let Some(sender) = self.sending.get_mut(&id) else { continue };
             self.tally.timeouts += 1;
             sender.handle_timeout(cx.now);
+            self.look_at(id);
+        }
+        while let Some(id) = self.wakes.pop(cx.now) {
+            if let Some(sender) = self.sending.get_mut(&id) {
+                sender.advance(cx.now);
+            }
             self.look_at(id);
         }
     }
@@ -198,6 +215,7 @@ impl Stack for Ndp {
             let size = wire::data_size(sender.payload(departure.packet));
             let mut packet = wire::forward(id, cx.flow(id), cx.now, size, DATA);
             packet.sequence = u64::from(departure.packet);
+            packet.part = sender.part(departure.packet);
             packet.class = DATA_CLASS;
             packet.flags = Flags::TRIMMABLE;
             self.tally.data_packets += 1;
@@ -211,7 +229,7 @@ impl Stack for Ndp {
     fn poll_timeout(&self) -> Option<Time> {
         // A pull whose time has come waits for the interface, which asks by itself.
         let pull = self.pulls.next().filter(|at| *at > self.now);
-        [self.timers.next(), pull].into_iter().flatten().min()
+        [self.timers.next(), self.wakes.next(), pull].into_iter().flatten().min()
     }
 
     fn tally(&self) -> Tally {

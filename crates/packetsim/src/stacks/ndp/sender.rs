@@ -2,7 +2,7 @@
 
 use laxity_interface::{Span, Time};
 
-use crate::stacks::common::{Book, Cut, Departure};
+use crate::stacks::common::{Departure, Outgoing};
 
 /// Round trips without a sign of life after which what is out counts as lost. With eight-packet queues
 /// nothing else than a lost header, pull or link takes so long.
@@ -10,8 +10,7 @@ pub(super) const RTO_ROUND_TRIPS: u64 = 16;
 
 #[derive(Debug)]
 pub(super) struct Sender {
-    cut: Cut,
-    book: Book,
+    outgoing: Outgoing,
     /// Packets that may leave now.
     allowed: u32,
     /// The highest pull seen.
@@ -23,11 +22,10 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    pub(super) fn new(cut: Cut, window: u32, timeout: Span) -> Self {
+    pub(super) fn new(outgoing: Outgoing, window: u32, timeout: Span) -> Self {
         Self {
-            book: Book::new(cut.packets()),
-            allowed: window.min(cut.packets()),
-            cut,
+            allowed: outgoing.packets().map_or(window, |packets| window.min(packets)),
+            outgoing,
             pulled: 0,
             timeout,
             timer: None,
@@ -36,30 +34,44 @@ impl Sender {
     }
 
     pub(super) fn can_send(&self) -> bool {
-        self.allowed > 0 && self.book.has_next()
+        self.allowed > 0 && self.outgoing.has_next()
+    }
+
+    /// Notes what is ready now.
+    pub(super) fn advance(&mut self, now: Time) {
+        self.outgoing.advance(now);
+    }
+
+    /// When the next message is ready, if it waits for that.
+    pub(super) fn wake(&self) -> Option<Time> {
+        self.outgoing.wake()
     }
 
     pub(super) fn payload(&self, packet: u32) -> u32 {
-        self.cut.payload(packet)
+        self.outgoing.payload(packet)
+    }
+
+    pub(super) fn part(&self, packet: u32) -> (u32, u32) {
+        self.outgoing.part(packet)
     }
 
     pub(super) fn take(&mut self, now: Time) -> Option<Departure> {
         if self.allowed == 0 {
             return None;
         }
-        let departure = self.book.take()?;
+        let departure = self.outgoing.take(now)?;
         self.allowed -= 1;
         self.timer = Some(now + self.timeout);
         Some(departure)
     }
 
     pub(super) fn handle_ack(&mut self, packet: u32, now: Time) {
-        self.book.acknowledge(packet);
+        self.outgoing.acknowledge(packet);
         self.timer = Some(now + self.timeout);
     }
 
     pub(super) fn handle_nack(&mut self, packet: u32, now: Time) {
-        self.book.lose(packet);
+        self.outgoing.book().lose(packet);
         self.timer = Some(now + self.timeout);
     }
 
@@ -72,7 +84,7 @@ impl Sender {
 
     /// Silence: one packet goes out again to set things in motion.
     pub(super) fn handle_timeout(&mut self, now: Time) {
-        self.book.lose_all();
+        self.outgoing.book().lose_all();
         self.allowed = self.allowed.max(1);
         self.timer = Some(now + self.timeout);
     }
@@ -84,7 +96,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        flow::{Flow, HostId, Messages},
+        flow::{Flow, HostId, Messages, Ready},
         stacks::approx::Approx,
     };
 
@@ -96,10 +108,11 @@ mod tests {
             stack: 0,
             tag: 0,
             messages: Messages::Equal { count: 20, bytes: 1460 },
+            ready: Ready::AtOnce,
             min_delivery: Fraction::ONE,
         };
-        let cut = Cut::new(&flow, Approx::Whole);
-        let mut sender = Sender::new(cut, 8, Span::from_us(160));
+        let outgoing = Outgoing::new(&flow, Approx::Whole, Time::ZERO);
+        let mut sender = Sender::new(outgoing, 8, Span::from_us(160));
         let take = |sender: &mut Sender| sender.take(Time::ZERO).map(|d| (d.packet, d.again));
         for packet in 0..8 {
             assert_eq!(take(&mut sender), Some((packet, false)));

@@ -6,7 +6,8 @@
 //!
 //! The window is capped at what a port's buffer holds less one packet, as in the authors' scripts. A
 //! host sends its flow with the least remaining first, as §4.3 asks of the host's own queue. Where
-//! less than everything has to arrive, what remains is counted up to that point.
+//! less than everything has to arrive, what remains is counted up to that point. The size of a flow is known
+//! when it starts, also where its messages come one by one.
 
 mod sender;
 
@@ -21,7 +22,7 @@ use crate::{
     stack::{Context, Stack, Tally},
     stacks::{
         approx::Approx,
-        common::{Arrivals, Cut, Timers, wire},
+        common::{Arrivals, Cut, Outgoing, Timers, wire},
     },
 };
 
@@ -56,6 +57,8 @@ pub struct Pfabric {
     finished: BTreeSet<FlowId>,
     control: VecDeque<Packet>,
     timers: Timers,
+    /// When messages become ready that flows wait for.
+    wakes: Timers,
     tally: Tally,
 }
 
@@ -70,6 +73,7 @@ impl Pfabric {
             finished: BTreeSet::new(),
             control: VecDeque::new(),
             timers: Timers::default(),
+            wakes: Timers::default(),
             tally: Tally::default(),
         }
     }
@@ -86,6 +90,7 @@ impl Pfabric {
             sender.place = place;
         }
         self.timers.set(id, sender.timer);
+        self.wakes.set(id, sender.wake());
     }
 
     fn stop(&mut self, id: FlowId) {
@@ -93,6 +98,7 @@ impl Pfabric {
             self.ready.remove(&place);
         }
         self.timers.set(id, None);
+        self.wakes.set(id, None);
     }
 
     fn receive(&mut self, packet: &Packet, cx: &mut Context<'_>) {
@@ -102,7 +108,7 @@ impl Pfabric {
             let fresh = || Arrivals::new(Cut::new(cx.flow(id), self.approx));
             let arrivals = self.receiving.entry(id).or_insert_with(fresh);
             if packet.kind == DATA {
-                arrivals.insert(packet.sequence as u32);
+                arrivals.insert(packet.sequence as u32, packet.part);
             }
             if arrivals.enough() {
                 let (messages, bytes) = (arrivals.messages(), arrivals.bytes());
@@ -123,9 +129,9 @@ impl Pfabric {
 
 impl Stack for Pfabric {
     fn handle_start(&mut self, id: FlowId, cx: &mut Context<'_>) {
-        let cut = Cut::new(cx.flow(id), self.approx);
+        let outgoing = Outgoing::new(cx.flow(id), self.approx, cx.now);
         let window = bandwidth_delay(cx.line_rate, cx.base_rtt);
-        self.sending.insert(id, Sender::new(cut, window, cx.base_rtt * 3));
+        self.sending.insert(id, Sender::new(outgoing, window, cx.base_rtt * 3));
         self.look_at(id);
     }
 
@@ -153,6 +159,12 @@ impl Stack for Pfabric {
             }
             self.look_at(id);
         }
+        while let Some(id) = self.wakes.pop(cx.now) {
+            if let Some(sender) = self.sending.get_mut(&id) {
+                sender.advance(cx.now);
+            }
+            self.look_at(id);
+        }
     }
 
     fn poll_packet(&mut self, cx: &mut Context<'_>) -> Option<Packet> {
@@ -165,6 +177,7 @@ impl Stack for Pfabric {
         let size = wire::data_size(sender.payload(departure.packet));
         let mut packet = wire::forward(id, cx.flow(id), cx.now, size, DATA);
         packet.sequence = u64::from(departure.packet);
+        packet.part = sender.part(departure.packet);
         packet.rank = u64::from(remaining);
         self.tally.data_packets += 1;
         self.tally.again += u64::from(departure.again);
@@ -173,7 +186,7 @@ impl Stack for Pfabric {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        self.timers.next()
+        self.timers.next().into_iter().chain(self.wakes.next()).min()
     }
 
     fn tally(&self) -> Tally {

@@ -4,7 +4,7 @@ use laxity_interface::{Span, Time};
 
 use crate::{
     flow::FlowId,
-    stacks::common::{Book, Cut, Departure},
+    stacks::common::{Departure, Outgoing},
 };
 
 /// Timeouts in a row after which a flow only probes (§4.3).
@@ -12,8 +12,7 @@ const PATIENCE: u32 = 5;
 
 #[derive(Debug)]
 pub(super) struct Sender {
-    cut: Cut,
-    book: Book,
+    outgoing: Outgoing,
     window: f64,
     threshold: f64,
     /// The window never grows above this.
@@ -29,10 +28,9 @@ pub(super) struct Sender {
 
 impl Sender {
     /// Starts at line rate: `window` packets fill the path.
-    pub(super) fn new(cut: Cut, window: u32, timeout: Span) -> Self {
+    pub(super) fn new(outgoing: Outgoing, window: u32, timeout: Span) -> Self {
         Self {
-            book: Book::new(cut.packets()),
-            cut,
+            outgoing,
             window: f64::from(window),
             threshold: f64::INFINITY,
             most: f64::from(2 * window - 1),
@@ -46,20 +44,34 @@ impl Sender {
 
     /// Packets left until enough is there; at least one.
     pub(super) fn remaining(&self) -> u32 {
-        let (home, goal) = (self.book.home(), self.cut.goal());
-        if home < goal { goal - home } else { (self.cut.packets() - home).max(1) }
+        self.outgoing.remaining()
+    }
+
+    /// Notes what is ready now.
+    pub(super) fn advance(&mut self, now: Time) {
+        self.outgoing.advance(now);
+    }
+
+    /// When the next message is ready, if it waits for that.
+    pub(super) fn wake(&self) -> Option<Time> {
+        self.outgoing.wake()
     }
 
     pub(super) fn can_send(&self) -> bool {
-        !self.probing && f64::from(self.book.out()) < self.window.floor() && self.book.has_next()
+        let room = f64::from(self.outgoing.out()) < self.window.floor();
+        !self.probing && room && self.outgoing.has_next()
     }
 
     pub(super) fn payload(&self, packet: u32) -> u32 {
-        self.cut.payload(packet)
+        self.outgoing.payload(packet)
+    }
+
+    pub(super) fn part(&self, packet: u32) -> (u32, u32) {
+        self.outgoing.part(packet)
     }
 
     pub(super) fn take(&mut self, now: Time) -> Option<Departure> {
-        let departure = self.book.take()?;
+        let departure = self.outgoing.take(now)?;
         if self.timer.is_none() {
             self.timer = Some(now + self.timeout);
         }
@@ -70,18 +82,18 @@ impl Sender {
         self.silent = 0;
         self.probing = false;
         if let Ok(packet) = u32::try_from(sequence)
-            && self.book.acknowledge(packet)
+            && self.outgoing.acknowledge(packet)
         {
             self.window += if self.window < self.threshold { 1.0 } else { 1.0 / self.window };
             self.window = self.window.min(self.most);
         }
-        self.timer = (self.book.out() > 0).then(|| now + self.timeout);
+        self.timer = (self.outgoing.out() > 0).then(|| now + self.timeout);
     }
 
     /// True if a probe has to be sent.
     pub(super) fn handle_timeout(&mut self, now: Time) -> bool {
         self.silent += 1;
-        if self.book.lose_all() > 0 {
+        if self.outgoing.book().lose_all() > 0 {
             self.threshold = (self.window / 2.0).max(2.0);
             self.window = 1.0;
         }
@@ -97,7 +109,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        flow::{Flow, HostId, Messages},
+        flow::{Flow, HostId, Messages, Ready},
         stacks::approx::Approx,
     };
 
@@ -108,9 +120,10 @@ mod tests {
             stack: 0,
             tag: 0,
             messages: Messages::Equal { count: packets, bytes: 1460 },
+            ready: Ready::AtOnce,
             min_delivery: Fraction::new(min).unwrap(),
         };
-        Sender::new(Cut::new(&flow, Approx::EarlySend), 12, Span::from_us(45))
+        Sender::new(Outgoing::new(&flow, Approx::EarlySend, Time::ZERO), 12, Span::from_us(45))
     }
 
     fn send_all(sender: &mut Sender, now: Time) -> u32 {
