@@ -175,7 +175,8 @@ impl Watch {
                     let name = format!("server-{}", commit.version.commits % 2);
                     leave(folder, &name, server.version().commits, server.model())?;
                 }
-                if self.models.is_some() {
+                // The first is told of at once: an epoch may end before the next sign of life.
+                if self.models.is_some() || self.told.updates == 0 {
                     self.tell(tell);
                 }
             }
