@@ -30,6 +30,10 @@ impl Experiment for Speedup {
     }
 }
 
+/// Hosts of a rack that train, and the rate of every line (`setting::scenario`).
+const TRAINING_A_RACK: u32 = 8;
+const LINE_BPS: f64 = 40e9;
+
 pub(super) fn find_out(options: &Options, size: &Size) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::new();
     findings.columns = vec![
@@ -81,7 +85,7 @@ pub(super) fn find_out(options: &Options, size: &Size) -> Result<Findings, Repro
                 .with("unfinished", run.unfinished),
         );
     }
-    judge(&mut findings, &runs);
+    judge(&mut findings, &runs, size);
     Ok(findings)
 }
 
@@ -98,7 +102,7 @@ fn gains(runs: &[Run], layout: Layout, scheme: &str) -> [f64; 4] {
     })
 }
 
-fn judge(findings: &mut Findings, runs: &[Run]) {
+fn judge(findings: &mut Findings, runs: &[Run], size: &Size) {
     for layout in LAYOUTS {
         let ours = gains(runs, layout, "bounded");
         let list: Vec<_> =
@@ -123,6 +127,20 @@ fn judge(findings: &mut Findings, runs: &[Run]) {
         format!("up to {:.0} % apart", apart * 100.0),
         apart <= 0.1,
     );
+    // What has to arrive must pass every host's line in both halves: that bounds every transport.
+    let hosts = f64::from(size.racks * TRAINING_A_RACK);
+    let most = MODELS.iter().map(|model| {
+        let tcp = find(runs, model.name, Layout::Ring, TCP);
+        let bytes = (model.bytes() / size.smaller) as f64 * (1.0 - model.bound);
+        let line_ms = bytes * (hosts - 1.0) / hosts * 8e3 / LINE_BPS;
+        let all = tcp.iteration_ms().unwrap_or(f64::NAN);
+        format!("{} {:.2}", model.name, all / (tcp.compute_ms + 2.0 * line_ms))
+    });
+    findings.differs(format!(
+        "A ring without any delay, loss or header, over lines that nobody else uses, would be so many times as fast as TCP's: {}. \
+         Where that is less than 1.1, no transport can be in the paper's range.",
+        most.collect::<Vec<_>>().join(", ")
+    ));
     let mlp = |scheme: &str| find(runs, "MLP", Layout::Servers, scheme);
     let (tcp, own) = (mlp(TCP), mlp("bounded"));
     if let Some((tcp, own)) = tcp.flows.zip(own.flows) {
