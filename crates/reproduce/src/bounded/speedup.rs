@@ -134,7 +134,7 @@ fn judge(findings: &mut Findings, runs: &[Run], size: &Size) {
         let bytes = (model.bytes() / size.smaller) as f64 * (1.0 - model.bound);
         let line_ms = bytes * (hosts - 1.0) / hosts * 8e3 / LINE_BPS;
         let all = tcp.iteration_ms().unwrap_or(f64::NAN);
-        format!("{} {:.2}", model.name, all / (tcp.compute_ms + 2.0 * line_ms))
+        format!("{} {:.3}", model.name, all / (tcp.compute_ms + 2.0 * line_ms))
     });
     findings.differs(format!(
         "A ring without any delay, loss or header, over lines that nobody else uses, would be so many times as fast as TCP's: {}. \
