@@ -38,7 +38,7 @@ pub struct Store {
 }
 
 #[derive(Default)]
-pub(crate) struct Shelf {
+struct Shelf {
     /// Oldest first.
     free: VecDeque<(Instant, Vec<u64>)>,
     bytes: usize,

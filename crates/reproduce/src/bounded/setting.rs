@@ -46,6 +46,11 @@ impl Size {
     }
 }
 
+/// Hosts of a rack's 16 that are in a ring.
+pub(super) const RING_A_RACK: u32 = 8;
+/// The rate of every line.
+pub(super) const LINE_GBPS: u32 = 40;
+
 /// Who sends to whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Layout {
@@ -77,7 +82,9 @@ impl Layout {
     fn workload(self, size: &Size) -> String {
         let workers = match self {
             Self::Ring => {
-                return "kind = \"ring-all-reduce\"\nhosts = { first = 8, of = 16 }\n".to_owned();
+                return format!(
+                    "kind = \"ring-all-reduce\"\nhosts = {{ first = {RING_A_RACK}, of = 16 }}\n"
+                );
             }
             Self::Servers => 7,
             Self::Halves => 4,
@@ -169,7 +176,7 @@ pub(super) fn scenario(case: &Case, size: &Size) -> Result<Scenario, FileError> 
         false => (1460, case.scheme),
     };
     Scenario::from_toml(&format!(
-        "[topology]\nkind = \"leaf-spine\"\nleaves = {}\nspines = 4\nhosts = 16\noversubscription = 4\nrate = \"40Gbps\"\ndelay = \"1us\"\n\
+        "[topology]\nkind = \"leaf-spine\"\nleaves = {}\nspines = 4\nhosts = 16\noversubscription = 4\nrate = \"{LINE_GBPS}Gbps\"\ndelay = \"1us\"\n\
          [switch]\nbuffer = \"{BUFFER}B\"\nmark-above = \"{MARK_ABOVE}B\"\n[limits]\nuntil = \"5s\"\n\
          [[workloads]]\nname = \"training\"\n{}scheme = \"{}\"\nbytes = \"{}B\"\nmessage = \"{message}B\"\n\
          iterations = {}\ncompute = \"{}us\"\nstart = \"{}us\"\nmin-delivery = {}\n\

@@ -30,10 +30,6 @@ impl Experiment for Speedup {
     }
 }
 
-/// Hosts of a rack that train, and the rate of every line (`setting::scenario`).
-const TRAINING_A_RACK: u32 = 8;
-const LINE_BPS: f64 = 40e9;
-
 pub(super) fn find_out(options: &Options, size: &Size) -> Result<Findings, ReproduceError> {
     let mut findings = Findings::new();
     findings.columns = vec![
@@ -128,11 +124,11 @@ fn judge(findings: &mut Findings, runs: &[Run], size: &Size) {
         apart <= 0.1,
     );
     // What has to arrive must pass every host's line in both halves: that bounds every transport.
-    let hosts = f64::from(size.racks * TRAINING_A_RACK);
+    let hosts = f64::from(size.racks * setting::RING_A_RACK);
     let most = MODELS.iter().map(|model| {
         let tcp = find(runs, model.name, Layout::Ring, TCP);
         let bytes = (model.bytes() / size.smaller) as f64 * (1.0 - model.bound);
-        let line_ms = bytes * (hosts - 1.0) / hosts * 8e3 / LINE_BPS;
+        let line_ms = bytes * (hosts - 1.0) / hosts * 8e-6 / f64::from(setting::LINE_GBPS);
         let all = tcp.iteration_ms().unwrap_or(f64::NAN);
         format!("{} {:.3}", model.name, all / (tcp.compute_ms + 2.0 * line_ms))
     });
