@@ -14,7 +14,8 @@ use std::{
 
 use laxity_interface::{Layout, Rate};
 use laxity_protocol::{
-    ClassRule, Config, ConnectError, ControllerKind, DeliveryReport, Key, Keys, MIN_DATAGRAM, Stats,
+    CipherChoice, ClassRule, Config, ConnectError, ControllerKind, DeliveryReport, Key, Keys,
+    MIN_DATAGRAM, Stats,
 };
 
 use crate::{
@@ -57,6 +58,12 @@ impl Builder {
     /// Anybody can talk to the endpoint: for measurements and trusted wires.
     pub fn insecure(mut self) -> Self {
         self.keys = Some(Keys::Insecure);
+        self
+    }
+
+    /// Which ciphers may protect packets. Default [`CipherChoice::Fastest`].
+    pub fn cipher(mut self, choice: CipherChoice) -> Self {
+        self.config.cipher = choice;
         self
     }
 

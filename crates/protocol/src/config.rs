@@ -2,7 +2,11 @@
 
 use laxity_interface::{Bytes, Layout, Rate, Span};
 
-use crate::{control::ControllerKind, crypto::Key, slack::DscpMap};
+use crate::{
+    control::ControllerKind,
+    crypto::{CipherChoice, Key},
+    slack::DscpMap,
+};
 
 /// Settings of an endpoint. The defaults suit a datacenter or office network: round trips from tens
 /// of microseconds to tens of milliseconds, links from 100 Mbit/s to 100 Gbit/s.
@@ -10,6 +14,8 @@ use crate::{control::ControllerKind, crypto::Key, slack::DscpMap};
 pub struct Config {
     /// Who may talk to this endpoint: holders of any of these keys. The first is used for connecting.
     pub keys: Keys,
+    /// Which ciphers may protect packets, where there are keys. Default [`CipherChoice::Fastest`].
+    pub cipher: CipherChoice,
     /// The largest datagram to send and take, in bytes of UDP payload. A path that does not carry it
     /// falls back to [`BASE_DATAGRAM`]. Default 1452 (Ethernet under IPv6).
     pub max_datagram: u16,
@@ -130,6 +136,7 @@ impl Config {
     pub fn new(keys: Keys) -> Self {
         Self {
             keys,
+            cipher: CipherChoice::default(),
             max_datagram: 1452,
             slack_controller: ControllerKind::Laxity,
             exact_controller: ControllerKind::Laxity,

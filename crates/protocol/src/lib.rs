@@ -75,7 +75,7 @@ pub mod wire;
 
 pub use config::{BASE_DATAGRAM, ClassRule, Config, JobOrder, Keys, MIN_DATAGRAM};
 pub use control::{ControllerKind, Reason};
-pub use crypto::{Key, KeyError};
+pub use crypto::{Cipher, CipherChoice, CipherError, Ciphers, Key, KeyError};
 pub use endpoint::{Endpoint, LaneInfo, PeerInfo, Presumed};
 pub use error::{ConnectError, Gone, JobError, Progress, ResetCode};
 pub use event::Event;

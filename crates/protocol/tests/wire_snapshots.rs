@@ -2,7 +2,7 @@
 
 use laxity_interface::{Finish, GroupId};
 use laxity_protocol::{
-    Counts, ElementType, Ended, GroupOpen, JobId, JobKind, JobOpen, Piece, Refusal,
+    Ciphers, Counts, ElementType, Ended, GroupOpen, JobId, JobKind, JobOpen, Piece, Refusal,
     wire::{
         Accept, Ack, Cursor, DataHeader, Frame, Hello, Params, Refuse, Retry, Runs, put_chunk,
         put_message,
@@ -166,7 +166,9 @@ snapshot!(frame_part, payload(&message_head(5000, 2800, 4), &[1, 2, 3, 4]));
 
 #[test]
 fn packet_hello() {
-    let params = Params { max_datagram: 1452, eager_bytes: 524_288 }.encode();
+    let params =
+        Params { max_datagram: 1452, eager_bytes: 524_288, ciphers: Ciphers::from_bits(1) }
+            .encode();
     let hello = Hello {
         route: 0x0102_0304,
         client: 0x0506_0708,
@@ -188,7 +190,9 @@ fn packet_retry() {
 
 #[test]
 fn packet_accept() {
-    let params = Params { max_datagram: 1452, eager_bytes: 524_288 }.encode();
+    let params =
+        Params { max_datagram: 1452, eager_bytes: 524_288, ciphers: Ciphers::from_bits(1) }
+            .encode();
     let accept = Accept { client: 0x0506_0708, server: 0x090a_0b0c, handshake: &params };
     let mut bytes = Vec::new();
     accept.put(&mut bytes, 1452);

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use laxity_endpoint::{Builder, Endpoint};
+use laxity_endpoint::{Builder, CipherChoice, Endpoint};
 use laxity_interface::{Layout, Rate};
 
 use crate::{
@@ -60,6 +60,11 @@ pub(crate) struct NetworkArgs {
     #[arg(long, value_name = "NAME", default_value_t)]
     pub(crate) layout: Layout,
 
+    /// What protects packets, where there is a key: `fastest`, which is AEGIS-128L where both
+    /// processors have instructions for AES, or `aes-256-gcm`. One side is enough to say it.
+    #[arg(long, value_name = "NAME", default_value_t)]
+    pub(crate) cipher: CipherChoice,
+
     /// Threads for the network, each with a socket of its own behind the same port.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) io_threads: u8,
@@ -90,7 +95,8 @@ impl NetworkArgs {
     }
 
     fn builder(&self, protection: &Protection) -> Builder {
-        let mut builder = Endpoint::builder().layout(self.layout).io_threads(self.io_threads);
+        let mut builder = Endpoint::builder();
+        builder = builder.layout(self.layout).io_threads(self.io_threads).cipher(self.cipher);
         builder = match protection {
             Protection::Key(key) => builder.key(key.clone()),
             Protection::Insecure => builder.insecure(),

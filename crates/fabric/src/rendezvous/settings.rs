@@ -188,6 +188,11 @@ impl Settings {
             settings.laxity.line_rate =
                 Some(rate.ok_or_else(|| refuse("LAXITY_LINE_RATE", &value, advice))?);
         }
+        if let Some(value) = given("LAXITY_CIPHER") {
+            let choice = value.parse();
+            settings.laxity.cipher = choice
+                .map_err(|_| refuse("LAXITY_CIPHER", &value, "it can be fastest or aes-256-gcm"))?;
+        }
         Ok(settings)
     }
 }
@@ -277,6 +282,7 @@ mod tests {
             ("LAXITY_JOIN_TIMEOUT", "0s"),
             ("LAXITY_INSECURE", "yes"),
             ("LAXITY_LINE_RATE", "fast"),
+            ("LAXITY_CIPHER", "rot13"),
         ] {
             let pairs = [&[(name, value)], &TORCH[..]].concat();
             let error = read(&pairs).expect_err(name).to_string();

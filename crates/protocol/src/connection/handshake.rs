@@ -4,7 +4,7 @@ use laxity_interface::{Span, Time};
 
 use crate::{
     config::{BASE_DATAGRAM, Config, Keys, MIN_DATAGRAM},
-    crypto::{Initiator, Secrets, plain},
+    crypto::{Ciphers, Initiator, Secrets, plain},
     wire::{Accept, COOKIE_LEN, Hello, Params, Refusal},
 };
 
@@ -162,5 +162,10 @@ impl Caller {
 
 /// What this endpoint tells about itself.
 pub(crate) fn own_params(config: &Config) -> Params {
-    Params { max_datagram: config.max_datagram, eager_bytes: 512 << 10 }
+    // Without keys nothing is encrypted, and there is nothing to agree on.
+    let ciphers = match config.keys {
+        Keys::Keyed(_) => Ciphers::offered(config.cipher),
+        Keys::Insecure => Ciphers::BASE,
+    };
+    Params { max_datagram: config.max_datagram, eager_bytes: 512 << 10, ciphers }
 }

@@ -30,7 +30,7 @@ pub(crate) use timers::Health;
 use crate::{
     config::Config,
     control::{ControllerKind, Start},
-    crypto::{Opener, Sealer, Secrets},
+    crypto::{Cipher, Opener, Sealer, Secrets},
     event::Event,
     ids::{JobId, PeerId},
     path::{Control, Intake, Received, Rtt, Sent, SentPackets},
@@ -252,6 +252,11 @@ impl Connection {
     /// Whether the other side has proved that it is there and has the keys.
     pub(crate) fn is_confirmed(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.confirmed)
+    }
+
+    /// What protects packets, if there is a key.
+    pub(crate) fn cipher(&self) -> Option<Cipher> {
+        self.open.as_ref()?.sealer.cipher()
     }
 
     /// Whether a job is under way in either direction.

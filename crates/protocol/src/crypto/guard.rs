@@ -1,18 +1,16 @@
 //! Protection of data packets: authenticated encryption with a key, a checksum without.
 //!
-//! Packet numbers never repeat, so they make the nonces. AES-GCM keys wear out after some millions
-//! of packets; both sides therefore move to the next key of a one-way chain every 2²² packets, which
-//! the packet number itself announces.
+//! AES-GCM keys wear out after some millions of packets; both sides therefore move to the next key of
+//! a one-way chain every 2²² packets, which the packet number itself announces.
 
-use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
-
-use super::key::expand;
+use super::{
+    cipher::Cipher,
+    epoch::{EpochKey, TAG},
+};
 use crate::wire::DATA_HEADER;
 
 /// Packets sealed under one key (RFC 9001 §B.1 allows twice as many).
 const EPOCH_BITS: u32 = 22;
-/// Bytes that sealing adds with a key.
-const TAG: usize = 16;
 /// Bytes that sealing adds without one.
 const CHECKSUM: usize = 4;
 
@@ -21,6 +19,8 @@ const CHECKSUM: usize = 4;
 pub(crate) enum Secrets {
     /// Authenticated encryption with these secrets.
     Keyed {
+        /// What both sides agreed on.
+        cipher: Cipher,
         /// For what this side sends.
         ours: [u8; 32],
         /// For what the other side sends.
@@ -47,50 +47,12 @@ impl std::fmt::Debug for Secrets {
 impl Secrets {
     pub(crate) fn into_guards(self) -> (Sealer, Opener) {
         match self {
-            Self::Keyed { ours, theirs } => (
-                Sealer::Keyed(Box::new(EpochKey::new(0, ours))),
-                Opener::Keyed { previous: None, current: Box::new(EpochKey::new(0, theirs)) },
-            ),
+            Self::Keyed { cipher, ours, theirs } => {
+                let [ours, theirs] = [ours, theirs].map(|s| Box::new(EpochKey::new(cipher, 0, s)));
+                (Sealer::Keyed(ours), Opener::Keyed { previous: None, current: theirs })
+            }
             Self::Plain { ours, theirs } => (Sealer::Plain(ours), Opener::Plain(theirs)),
         }
-    }
-}
-
-/// One link of the key chain.
-pub(crate) struct EpochKey {
-    epoch: u64,
-    secret: [u8; 32],
-    key: LessSafeKey,
-    iv: [u8; 12],
-}
-
-impl std::fmt::Debug for EpochKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "EpochKey({})", self.epoch)
-    }
-}
-
-impl EpochKey {
-    fn new(epoch: u64, secret: [u8; 32]) -> Self {
-        let key: [u8; 32] = expand(&secret, b"laxity packet key");
-        let key = UnboundKey::new(&AES_256_GCM, &key).expect("a 32-byte key fits AES-256");
-        Self { epoch, key: LessSafeKey::new(key), iv: expand(&secret, b"laxity packet iv"), secret }
-    }
-
-    fn next(&self) -> Self {
-        Self::new(self.epoch + 1, expand(&self.secret, b"laxity next epoch"))
-    }
-
-    fn nonce(&self, number: u64) -> Nonce {
-        let mut nonce = self.iv;
-        for (byte, n) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
-            *byte ^= n;
-        }
-        Nonce::assume_unique_for_key(nonce)
-    }
-
-    fn open(&self, number: u64, header: &[u8], body: &mut [u8]) -> bool {
-        self.key.open_in_place(self.nonce(number), Aad::from(header), body).is_ok()
     }
 }
 
@@ -107,6 +69,14 @@ impl Sealer {
         match self {
             Self::Keyed(_) => TAG,
             Self::Plain(_) => CHECKSUM,
+        }
+    }
+
+    /// The cipher, if there is a key.
+    pub(crate) fn cipher(&self) -> Option<Cipher> {
+        match self {
+            Self::Keyed(key) => Some(key.cipher()),
+            Self::Plain(_) => None,
         }
     }
 
@@ -128,15 +98,12 @@ impl Sealer {
         match self {
             Self::Keyed(key) => {
                 debug_assert!(body.is_empty());
-                while number >> EPOCH_BITS > key.epoch {
+                while number >> EPOCH_BITS > key.epoch() {
                     **key = key.next();
                 }
                 let (header, plain) = out[from..].split_at_mut(DATA_HEADER);
-                let tag = key
-                    .key
-                    .seal_in_place_separate_tag(key.nonce(number), Aad::from(&*header), plain)
-                    .expect("packets are far below AES-GCM's limit");
-                out.extend_from_slice(tag.as_ref());
+                let tag = key.seal(number, header, plain);
+                out.extend_from_slice(&tag);
                 [0; 4]
             }
             Self::Plain(salt) => checksum(*salt, &out[from..], body).to_be_bytes(),
@@ -170,20 +137,19 @@ impl Opener {
             }
             Self::Keyed { previous, current } => {
                 let (header, body) = packet.split_at_mut_checked(DATA_HEADER)?;
-                let end = body.len().checked_sub(TAG)?;
                 let epoch = number >> EPOCH_BITS;
-                if epoch == current.epoch {
-                    current.open(number, header, body).then_some(())?;
-                } else if epoch == current.epoch + 1 {
+                if epoch == current.epoch() {
+                    current.open(number, header, body)
+                } else if epoch == current.epoch() + 1 {
                     let next = current.next();
-                    next.open(number, header, body).then_some(())?;
+                    let plain = next.open(number, header, body)?;
                     // Only a packet that really opened may turn the wheel.
                     *previous = Some(std::mem::replace(current, Box::new(next)));
+                    Some(plain)
                 } else {
-                    let old = previous.as_ref().filter(|old| old.epoch == epoch)?;
-                    old.open(number, header, body).then_some(())?;
+                    let old = previous.as_ref().filter(|old| old.epoch() == epoch)?;
+                    old.open(number, header, body)
                 }
-                Some(&body[..end])
             }
         }
     }
@@ -211,17 +177,23 @@ mod tests {
         out
     }
 
-    fn both() -> [(Secrets, Secrets); 2] {
+    fn keyed(cipher: Cipher) -> (Secrets, Secrets) {
         let (a, b) = ([1; 32], [2; 32]);
+        let one = Secrets::Keyed { cipher, ours: a, theirs: b };
+        (one, Secrets::Keyed { cipher, ours: b, theirs: a })
+    }
+
+    fn all() -> [(Secrets, Secrets); 3] {
         [
-            (Secrets::Keyed { ours: a, theirs: b }, Secrets::Keyed { ours: b, theirs: a }),
+            keyed(Cipher::Aes256Gcm),
+            keyed(Cipher::Aegis128L),
             (Secrets::Plain { ours: 1, theirs: 2 }, Secrets::Plain { ours: 2, theirs: 1 }),
         ]
     }
 
     #[test]
     fn opens_what_the_other_sealed_and_nothing_else() {
-        for (left, right) in both() {
+        for (left, right) in all() {
             let (mut seal, mut own_open) = left.into_guards();
             let (_, mut open) = right.into_guards();
             let sealed = packet(&mut seal, 7, b"hello");
@@ -240,15 +212,30 @@ mod tests {
 
     #[test]
     fn keys_move_on_by_packet_number() {
-        let [(left, right), _] = both();
-        let (mut seal, _) = left.into_guards();
-        let (_, mut open) = right.into_guards();
-        let edge = 1 << EPOCH_BITS;
-        let old = packet(&mut seal, edge - 1, b"old");
-        let new = packet(&mut seal, edge, b"new");
-        assert_eq!(open.open(edge, &mut new.clone()), Some(&b"new"[..]));
-        assert_eq!(open.open(edge - 1, &mut old.clone()), Some(&b"old"[..]), "overtaken");
-        let far = packet(&mut seal, edge * 3, b"far");
-        assert_eq!(open.open(edge * 3, &mut far.clone()), None, "no skipping of epochs");
+        for cipher in [Cipher::Aes256Gcm, Cipher::Aegis128L] {
+            let (left, right) = keyed(cipher);
+            let (mut seal, _) = left.into_guards();
+            let (_, mut open) = right.into_guards();
+            let edge = 1 << EPOCH_BITS;
+            let old = packet(&mut seal, edge - 1, b"old");
+            let new = packet(&mut seal, edge, b"new");
+            assert_eq!(open.open(edge, &mut new.clone()), Some(&b"new"[..]));
+            assert_eq!(open.open(edge - 1, &mut old.clone()), Some(&b"old"[..]), "overtaken");
+            let far = packet(&mut seal, edge * 3, b"far");
+            assert_eq!(open.open(edge * 3, &mut far.clone()), None, "no skipping of epochs");
+        }
+    }
+
+    /// Computed from the formulas of docs/protocol.md by another library; other implementations of
+    /// the protocol can hold themselves against it.
+    #[test]
+    fn packets_of_both_ciphers_are_as_the_specification_says() {
+        let shown = [Cipher::Aes256Gcm, Cipher::Aegis128L].map(|cipher| {
+            let (mut seal, _) = keyed(cipher).0.into_guards();
+            let sealed = packet(&mut seal, 7, b"hello");
+            let hex: String = sealed.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("{cipher}: {hex}")
+        });
+        insta::assert_snapshot!(shown.join("\n"), @"");
     }
 }

@@ -12,7 +12,7 @@ use snow::{
     types::{Cipher, Dh, Hash, Random},
 };
 
-use super::{Key, Secrets};
+use super::{Ciphers, Key, Secrets};
 use crate::wire::Params;
 
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
@@ -59,6 +59,7 @@ fn builder<'a>(
 /// The client's half of a handshake.
 pub(crate) struct Initiator {
     state: Box<HandshakeState>,
+    offered: Ciphers,
     /// Message 1, kept so that a retry sends the same bytes.
     pub(crate) message: Vec<u8>,
 }
@@ -76,7 +77,7 @@ impl Initiator {
             let mut message = vec![0; 256];
             let length = state.write_message(&params.encode(), &mut message)?;
             message.truncate(length);
-            Ok::<_, snow::Error>(Self { state: Box::new(state), message })
+            Ok::<_, snow::Error>(Self { state: Box::new(state), offered: params.ciphers, message })
         };
         make().expect("a fixed Noise pattern with all its inputs cannot fail")
     }
@@ -88,10 +89,14 @@ impl Initiator {
     pub(crate) fn finish(&mut self, answer: &[u8]) -> Option<(Params, u32, Secrets)> {
         let mut payload = [0; 256];
         let length = self.state.read_message(answer, &mut payload).ok()?;
-        let (params, server) = payload[..length].split_at_checked(Params::LEN)?;
-        let server = u32::from_be_bytes(*server.first_chunk()?);
+        let (params, server) = read_answer(&payload[..length])?;
+        if params.ciphers.common(self.offered) != params.ciphers {
+            // It has the key and still chose what was not offered.
+            return None;
+        }
         let (ours, theirs) = self.state.dangerously_get_raw_split();
-        Some((Params::decode(params).ok()?, server, Secrets::Keyed { ours, theirs }))
+        let cipher = params.ciphers.best();
+        Some((params, server, Secrets::Keyed { cipher, ours, theirs }))
     }
 }
 
@@ -109,20 +114,34 @@ pub(crate) fn respond(
     let length = state.read_message(message, &mut payload).ok()?;
     let agreed = params(Params::decode(&payload[..length]).ok()?);
     let mut answer = vec![0; 256];
-    let mut payload = agreed.encode().to_vec();
-    payload.extend_from_slice(&server.to_be_bytes());
-    let length = state.write_message(&payload, &mut answer).ok()?;
+    let length = state.write_message(&write_answer(agreed, server), &mut answer).ok()?;
     answer.truncate(length);
     // The split is named from the initiator's view: first what the initiator sends with.
     let (theirs, ours) = state.dangerously_get_raw_split();
-    Some((agreed, answer, Secrets::Keyed { ours, theirs }))
+    let cipher = agreed.ciphers.best();
+    Some((agreed, answer, Secrets::Keyed { cipher, ours, theirs }))
+}
+
+/// The server's parameters around its connection id.
+fn write_answer(params: Params, server: u32) -> Vec<u8> {
+    let params = params.encode();
+    let (base, later) = params.split_at(Params::BASE_LEN);
+    [base, &server.to_be_bytes(), later].concat()
+}
+
+fn read_answer(payload: &[u8]) -> Option<(Params, u32)> {
+    let (base, rest) = payload.split_at_checked(Params::BASE_LEN)?;
+    let (server, later) = rest.split_first_chunk()?;
+    Some((Params::decode(&[base, later].concat()).ok()?, u32::from_be_bytes(*server)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crypto::Cipher;
 
-    const PARAMS: Params = Params { max_datagram: 1452, eager_bytes: 1 << 16 };
+    const FAST: Ciphers = Ciphers::from_bits(1);
+    const PARAMS: Params = Params { max_datagram: 1452, eager_bytes: 1 << 16, ciphers: FAST };
 
     #[test]
     fn same_key_same_secrets() {
@@ -135,13 +154,48 @@ mod tests {
         assert_eq!(params.max_datagram, 1200);
         let (agreed, id, secrets) = client.finish(&answer).unwrap();
         assert_eq!((agreed.max_datagram, id), (1200, 5));
-        let (Secrets::Keyed { ours, theirs }, Secrets::Keyed { ours: s_ours, theirs: s_theirs }) =
-            (secrets, server)
-        else {
-            panic!("a keyed handshake gives keyed secrets");
-        };
-        assert_eq!((ours, theirs), (s_theirs, s_ours));
+        let (ours, theirs, cipher) = secrets_of(secrets);
+        assert_eq!((theirs, ours, cipher), secrets_of(server));
         assert_ne!(ours, theirs);
+        assert_eq!(cipher, Cipher::Aegis128L);
+    }
+
+    fn secrets_of(secrets: Secrets) -> ([u8; 32], [u8; 32], Cipher) {
+        match secrets {
+            Secrets::Keyed { cipher, ours, theirs } => (ours, theirs, cipher),
+            Secrets::Plain { .. } => panic!("a keyed handshake gives keyed secrets"),
+        }
+    }
+
+    #[test]
+    fn the_server_chooses_among_what_was_offered() {
+        let key = Key::new([5; 32]);
+        let all = [FAST, Ciphers::BASE];
+        for (offered, has) in all.into_iter().flat_map(|o| all.map(|h| (o, h))) {
+            let mut client =
+                Initiator::new(&key, [1; 32], 77, Params { ciphers: offered, ..PARAMS });
+            let choose = |p: Params| Params { ciphers: p.ciphers.common(has), ..p };
+            let (_, answer, server) =
+                respond(&key, [2; 32], (77, 5), &client.message, choose).unwrap();
+            let (_, _, secrets) = client.finish(&answer).unwrap();
+            let fast = offered == FAST && has == FAST;
+            let expected = if fast { Cipher::Aegis128L } else { Cipher::Aes256Gcm };
+            assert_eq!([secrets_of(secrets).2, secrets_of(server).2], [expected; 2]);
+        }
+        let mut client = Initiator::new(&key, [1; 32], 77, Params { ciphers: all[1], ..PARAMS });
+        let choose = |p: Params| Params { ciphers: FAST, ..p };
+        let (_, answer, _) = respond(&key, [2; 32], (77, 5), &client.message, choose).unwrap();
+        assert!(client.finish(&answer).is_none(), "not offered");
+    }
+
+    /// Endpoints from before there was a choice send six bytes of parameters, and then their id.
+    #[test]
+    fn answers_without_ciphers_mean_aes() {
+        let old = [&1452_u16.to_be_bytes()[..], &7_u32.to_be_bytes(), &9_u32.to_be_bytes()];
+        let (params, server) = read_answer(&old.concat()).unwrap();
+        let expected = Params { max_datagram: 1452, eager_bytes: 7, ciphers: Ciphers::BASE };
+        assert_eq!((params, server), (expected, 9));
+        assert_eq!(read_answer(&write_answer(PARAMS, 9)), Some((PARAMS, 9)));
     }
 
     #[test]

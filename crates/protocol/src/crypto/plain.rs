@@ -36,10 +36,11 @@ fn checksum(client: u32, server: u32, params: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crypto::Ciphers;
 
     #[test]
     fn damage_anywhere_is_found() {
-        let params = Params { max_datagram: 1452, eager_bytes: 7 };
+        let params = Params { max_datagram: 1452, eager_bytes: 7, ciphers: Ciphers::BASE };
         let good = encode(1, 2, params);
         assert_eq!(decode(1, 2, &good), Some(params));
         assert_eq!(decode(1, 3, &good), None);

@@ -65,7 +65,8 @@ impl Endpoint {
         let mut agree = |theirs: Params| {
             eager_bytes = theirs.eager_bytes;
             let max_datagram = own.max_datagram.min(theirs.max_datagram).min(size as u16);
-            Params { max_datagram, ..own }
+            let ciphers = own.ciphers.common(theirs.ciphers);
+            Params { max_datagram, ciphers, ..own }
         };
         let local = self.fresh_id();
         let seed = self.fresh_seed();

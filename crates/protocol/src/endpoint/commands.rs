@@ -10,6 +10,7 @@ use crate::{
     config::Keys,
     connection::{Caller, Connection, Handshake},
     control::{ControllerKind, Reason},
+    crypto::Cipher,
     error::{ConnectError, Gone, JobError, Progress, ResetCode},
     event::Event,
     ids::{PeerId, RecvId, SendId},
@@ -24,6 +25,8 @@ pub struct PeerInfo {
     pub address: SocketAddr,
     /// The handshake is through.
     pub connected: bool,
+    /// What protects its packets; `None` without a key, and before the handshake is through.
+    pub cipher: Option<Cipher>,
     /// Round-trip time.
     pub rtt: Span,
     /// Jobs being sent to it.
@@ -204,6 +207,7 @@ impl Endpoint {
         Some(PeerInfo {
             address: connection.address,
             connected: connection.is_confirmed(),
+            cipher: connection.cipher(),
             rtt: connection.smoothed_rtt(),
             sending: connection.sends.len(),
             receiving: connection.recvs.values().filter(|job| job.ended.is_none()).count(),

@@ -1,6 +1,7 @@
 //! The packets before a connection exists.
 
 use super::{Cursor, DecodeError, PacketKind};
+use crate::crypto::Ciphers;
 
 /// Bytes of an address-validation cookie: when it was made, and a keyed hash.
 pub const COOKIE_LEN: usize = 8 + 16;
@@ -12,24 +13,33 @@ pub struct Params {
     pub max_datagram: u16,
     /// Payload bytes of a job the other side may send before it hears Hold or Go.
     pub eager_bytes: u32,
+    /// In a Hello the ciphers that the client has, in an Accept the one to use.
+    pub ciphers: Ciphers,
 }
 
 impl Params {
     /// Bytes on the wire.
-    pub const LEN: usize = 6;
+    pub const LEN: usize = 7;
+    /// Bytes of them that every endpoint sends. Where something follows the parameters, it follows
+    /// these, and the rest comes last: that is how later versions can say more.
+    pub const BASE_LEN: usize = 6;
 
     /// As bytes.
     pub fn encode(self) -> [u8; Self::LEN] {
         let mut out = [0; Self::LEN];
         out[..2].copy_from_slice(&self.max_datagram.to_be_bytes());
-        out[2..].copy_from_slice(&self.eager_bytes.to_be_bytes());
+        out[2..6].copy_from_slice(&self.eager_bytes.to_be_bytes());
+        out[6] = self.ciphers.bits();
         out
     }
 
     /// From bytes; more than expected is left for later versions.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut cursor = Cursor::new(bytes);
-        Ok(Self { max_datagram: cursor.u16()?, eager_bytes: cursor.u32()? })
+        let (max_datagram, eager_bytes) = (cursor.u16()?, cursor.u32()?);
+        // Endpoints from before there was a choice end here.
+        let ciphers = if cursor.is_empty() { 0 } else { cursor.u8()? };
+        Ok(Self { max_datagram, eager_bytes, ciphers: Ciphers::from_bits(ciphers) })
     }
 }
 

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use laxity_interface::{Ecn, GroupId, Span, Time};
 use laxity_protocol::{
-    Batch, BodyRef, Counts, Endpoint, Event, GroupOpen, JobId, JobKind, JobOpen, Memory, Piece,
-    RecvId, Sink,
+    Batch, BodyRef, Ciphers, Counts, Endpoint, Event, GroupOpen, JobId, JobKind, JobOpen, Memory,
+    Piece, RecvId, Sink,
     wire::{Accept, Cursor, DataHeader, Frame, Hello, PacketKind, Params, Retry, put_chunk},
 };
 
@@ -115,7 +115,7 @@ pub fn plain_params(client: u32, server: u32, params: Params) -> Vec<u8> {
 }
 
 pub fn hello(client: u32, cookie: Option<[u8; 24]>, size: usize) -> Vec<u8> {
-    let params = Params { max_datagram: size as u16, eager_bytes: 1 << 19 };
+    let params = Params { max_datagram: size as u16, eager_bytes: 1 << 19, ciphers: Ciphers::BASE };
     let handshake = plain_params(client, 0, params);
     let hello = Hello { route: 1, client, key_id: None, cookie, handshake: &handshake };
     let mut out = Vec::new();

@@ -50,7 +50,8 @@ pub(super) fn reach(
         let remedy = "look at what the peer printed";
         return Ok(vec![Finding::fail("peer", format!("{to} left at once"), remedy)]);
     };
-    let found = format!("{} answered, round trip {}", info.address, info.rtt);
+    let cipher = info.cipher.map_or("no encryption".into(), |cipher| cipher.to_string());
+    let found = format!("{} answered, round trip {}, {cipher}", info.address, info.rtt);
     let failures = reached.endpoint.send_failures();
     let refused = format!("{found}; the kernel refused {failures} of our datagrams");
     let remedy = "look for local firewall rules on outgoing UDP (`nft list ruleset`)";

@@ -24,9 +24,9 @@ use std::{
 use bytes::Bytes;
 use half::{bf16, f16};
 use laxity_endpoint::{
-    Arrived, BuildError, ClassRule, DeliveryReport, ElementType, Endpoint, Gone, Happening,
-    JobError, JobOrder, Missing, Outgoing, PeerId, Queue, ReceivedData, SendError, SendId,
-    SendRequestError,
+    Arrived, BuildError, CipherChoice, ClassRule, DeliveryReport, ElementType, Endpoint, Gone,
+    Happening, JobError, JobOrder, Missing, Outgoing, PeerId, Queue, ReceivedData, SendError,
+    SendId, SendRequestError,
 };
 use laxity_interface::{Rate, Span, Time};
 
@@ -57,6 +57,8 @@ pub struct LaxitySettings {
     pub line_rate: Option<Rate>,
     /// How packets ask switches for a queue. Default [`ClassRule::Dynamic`].
     pub classes: ClassRule,
+    /// Which ciphers may protect packets. Default [`CipherChoice::Fastest`].
+    pub cipher: CipherChoice,
 }
 
 impl Default for LaxitySettings {
@@ -67,6 +69,7 @@ impl Default for LaxitySettings {
             untaken_bytes: 1 << 30,
             line_rate: None,
             classes: ClassRule::Dynamic,
+            cipher: CipherChoice::Fastest,
         }
     }
 }
@@ -94,6 +97,7 @@ impl LaxityPort {
             .dead_after(settings.dead_after)
             .connect_timeout(settings.connect_timeout)
             .classes(settings.classes)
+            .cipher(settings.cipher)
             .configure(|config| {
                 config.watch_idle = true;
                 config.max_jobs = 2 * UNDER_WAY;
