@@ -60,8 +60,8 @@ pub(crate) struct NetworkArgs {
     #[arg(long, value_name = "NAME", default_value_t)]
     pub(crate) layout: Layout,
 
-    /// What protects packets, where there is a key: `fastest`, which is AEGIS-128L where both
-    /// processors have instructions for AES, or `aes-256-gcm`. One side is enough to say it.
+    /// What protects packets, where there is a key: `fastest`, which is AEGIS where both processors
+    /// have instructions for AES, or `aes-256-gcm`. It is enough that one side says the latter.
     #[arg(long, value_name = "NAME", default_value_t)]
     pub(crate) cipher: CipherChoice,
 

@@ -1,11 +1,11 @@
 //! One link of a direction's chain of keys: seals and opens packets of its epoch.
 
-use aegis::aegis128l::Aegis128L;
+use aegis::{aegis128l::Aegis128L, aegis128x2::Aegis128X2};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
 use super::{cipher::Cipher, key::expand};
 
-/// Bytes that sealing adds, with either cipher.
+/// Bytes that sealing adds, with every cipher.
 pub(super) const TAG: usize = 16;
 
 /// The key of an epoch. Its number tells which packets it is for.
@@ -17,7 +17,7 @@ pub(crate) struct EpochKey {
 
 enum PacketKey {
     Aes { key: LessSafeKey, iv: [u8; 12] },
-    Aegis { key: [u8; 16], iv: [u8; 16] },
+    Aegis { wide: bool, key: [u8; 16], iv: [u8; 16] },
 }
 
 impl std::fmt::Debug for EpochKey {
@@ -36,7 +36,8 @@ impl EpochKey {
                 PacketKey::Aes { key: LessSafeKey::new(key), iv }
             }
             // Other purposes, so that no bytes of one cipher's key are those of the other's.
-            Cipher::Aegis128L => PacketKey::Aegis {
+            Cipher::Aegis128L | Cipher::Aegis128X2 => PacketKey::Aegis {
+                wide: cipher == Cipher::Aegis128X2,
                 key: expand(&secret, b"laxity aegis key"),
                 iv: expand(&secret, b"laxity aegis iv"),
             },
@@ -55,7 +56,8 @@ impl EpochKey {
     pub(super) fn cipher(&self) -> Cipher {
         match self.key {
             PacketKey::Aes { .. } => Cipher::Aes256Gcm,
-            PacketKey::Aegis { .. } => Cipher::Aegis128L,
+            PacketKey::Aegis { wide: false, .. } => Cipher::Aegis128L,
+            PacketKey::Aegis { wide: true, .. } => Cipher::Aegis128X2,
         }
     }
 
@@ -69,8 +71,12 @@ impl EpochKey {
                     .expect("packets are far below AES-GCM's limit");
                 *tag.as_ref().first_chunk().expect("AES-GCM's tags have 16 bytes")
             }
-            PacketKey::Aegis { key, iv } => {
-                Aegis128L::<TAG>::new(key, &nonce(*iv, number)).encrypt_in_place(body, header)
+            PacketKey::Aegis { wide, key, iv } => {
+                let nonce = nonce(*iv, number);
+                match wide {
+                    false => Aegis128L::<TAG>::new(key, &nonce).encrypt_in_place(body, header),
+                    true => Aegis128X2::<TAG>::new(key, &nonce).encrypt_in_place(body, header),
+                }
             }
         }
     }
@@ -87,10 +93,14 @@ impl EpochKey {
                 let nonce = Nonce::assume_unique_for_key(nonce(*iv, number));
                 key.open_in_place(nonce, Aad::from(header), body).ok().map(|plain| &*plain)
             }
-            PacketKey::Aegis { key, iv } => {
+            PacketKey::Aegis { wide, key, iv } => {
                 let (plain, tag) = body.split_last_chunk_mut::<TAG>()?;
-                let packet = Aegis128L::<TAG>::new(key, &nonce(*iv, number));
-                packet.decrypt_in_place(plain, tag, header).ok().map(|()| &*plain)
+                let nonce = nonce(*iv, number);
+                let opened = match wide {
+                    false => Aegis128L::new(key, &nonce).decrypt_in_place(plain, tag, header),
+                    true => Aegis128X2::new(key, &nonce).decrypt_in_place(plain, tag, header),
+                };
+                opened.ok().map(|()| &*plain)
             }
         }
     }
