@@ -47,7 +47,7 @@ pub mod udp;
 
 pub use laxity_interface::{Finish, Fraction, GroupId, Layout};
 pub use laxity_protocol::{
-    Cipher, CipherChoice, CipherError, ClassRule, Config, ConnectError, ControllerKind,
+    Cipher, CipherChoice, CipherError, Ciphers, ClassRule, Config, ConnectError, ControllerKind,
     DeliveryReport, ElementType, Ended, Gone, GroupDelivery, GroupSpec, JobError, JobKind, JobOpen,
     JobOrder, Key, KeyError, LaneKind, MessageOrder, Missing, PeerId, PeerInfo, Progress, RecvId,
     ResetCode, SendId, SendRequestError, Stats,

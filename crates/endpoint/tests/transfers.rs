@@ -299,6 +299,27 @@ fn nobody_there_wrong_key_and_no_key_are_told_apart() {
     });
 }
 
+/// One side that insists on AES is enough; whoever has only AES can talk to those that have more.
+#[test]
+fn ciphers_are_agreed_on() {
+    use laxity_endpoint::{Cipher, CipherChoice, Ciphers};
+    let choices = [CipherChoice::Fastest, CipherChoice::Aes256Gcm];
+    for (ours, theirs) in choices.into_iter().flat_map(|one| choices.map(|other| (one, other))) {
+        within(20, move || {
+            let (sender, receiver) = (bind(keyed().cipher(ours)), bind(keyed().cipher(theirs)));
+            let to = receiver.local_addr();
+            let thread = thread::spawn(move || receiver.recv().unwrap());
+            let peer = sender.connect(to).unwrap();
+            let fast = ours == CipherChoice::Fastest && theirs == CipherChoice::Fastest;
+            let expected = if fast { Ciphers::offered(ours).best() } else { Cipher::Aes256Gcm };
+            assert_eq!(peer.info().unwrap().cipher, Some(expected));
+            let data: Vec<u8> = (0..100_000_u32).map(|n| n as u8).collect();
+            peer.send(Outgoing::tensor(&data)).unwrap();
+            assert_eq!(thread.join().unwrap().tensor::<u8>().unwrap(), data);
+        });
+    }
+}
+
 #[test]
 fn ipv6_and_wildcard_sockets() {
     let Ok(receiver) = keyed().bind("[::]:0".parse().unwrap()) else {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use laxity_endpoint::udp;
+use laxity_endpoint::{Cipher, CipherChoice, Ciphers, udp};
 
 use super::finding::Finding;
 
@@ -15,7 +15,7 @@ const LATE: Duration = Duration::from_micros(300);
 
 /// Looks at the machine.
 pub(super) fn look() -> Vec<Finding> {
-    let mut findings = vec![cores(), kernel()];
+    let mut findings = vec![cores(), kernel(), encryption()];
     findings.extend(clock());
     findings
 }
@@ -38,6 +38,17 @@ fn kernel() -> Finding {
             Finding::warn("kernel", "unknown: /proc is hidden", "mount /proc to see the limits")
         }
     }
+}
+
+fn encryption() -> Finding {
+    let best = Ciphers::offered(CipherChoice::Fastest).best();
+    Finding::ok_if(
+        best != Cipher::Aes256Gcm,
+        "encryption",
+        format!("{best}, where the peer has it too"),
+        "the processor has no instructions for AES: expect encryption to cost more than all the \
+         rest; on wires that only you can reach, --insecure does without",
+    )
 }
 
 fn clock() -> Vec<Finding> {
