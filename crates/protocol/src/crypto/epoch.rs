@@ -16,7 +16,7 @@ pub(crate) struct EpochKey {
 }
 
 enum PacketKey {
-    Aes { key: LessSafeKey, iv: [u8; 12] },
+    Aes { key: Box<LessSafeKey>, iv: [u8; 12] },
     Aegis { wide: bool, key: [u8; 16], iv: [u8; 16] },
 }
 
@@ -33,7 +33,7 @@ impl EpochKey {
                 let key: [u8; 32] = expand(&secret, b"laxity packet key");
                 let key = UnboundKey::new(&AES_256_GCM, &key).expect("a 32-byte key fits AES-256");
                 let iv = expand(&secret, b"laxity packet iv");
-                PacketKey::Aes { key: LessSafeKey::new(key), iv }
+                PacketKey::Aes { key: Box::new(LessSafeKey::new(key)), iv }
             }
             // Other purposes, so that no bytes of one cipher's key are those of the other's.
             Cipher::Aegis128L | Cipher::Aegis128X2 => PacketKey::Aegis {
