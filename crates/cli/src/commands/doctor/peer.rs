@@ -50,7 +50,7 @@ pub(super) fn reach(
         let remedy = "look at what the peer printed";
         return Ok(vec![Finding::fail("peer", format!("{to} left at once"), remedy)]);
     };
-    let cipher = info.cipher.map_or("no encryption".into(), |cipher| cipher.to_string());
+    let cipher = info.cipher.map_or_else(|| "no encryption".into(), |cipher| cipher.to_string());
     let found = format!("{} answered, round trip {}, {cipher}", info.address, info.rtt);
     let failures = reached.endpoint.send_failures();
     let refused = format!("{found}; the kernel refused {failures} of our datagrams");
