@@ -129,7 +129,7 @@ fn setup(scheme: Scheme, fabric: Fabric, hosts: u32, seed: u64) -> Result<Setup,
     let topology = fabric.build(hosts)?;
     let base = PortBase { buffer: BUFFER, mark_above_packets: MARK, rate: LINE };
     let (switch, nic, routing) = (scheme.ports(&base), scheme.nic(), scheme.routing());
-    Ok(Setup { topology, routing, switch, nic, faults: Vec::new(), seed })
+    Ok(Setup { nic, routing, ..Setup::new(topology, switch, seed) })
 }
 
 fn run(scheme: Scheme, setup: &Setup, flows: &[(Time, Flow)]) -> Result<Outcome, Box<dyn Error>> {

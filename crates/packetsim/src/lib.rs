@@ -94,7 +94,8 @@ pub use schedule::Schedule;
 pub use scheme::{PortBase, Scheme, Tcp, UnknownScheme, World};
 pub use series::{LinkSeries, Sample, Series, SeriesSetup};
 pub use setup::{
-    Discipline, NicSetup, PortSetup, QUEUES, QueueSetup, Routing, Setup, SetupError, packet_sizes,
+    Discipline, NicSetup, PortSetup, QUEUES, QueueSetup, Routing, Setup, SetupError, SharedMemory,
+    packet_sizes,
 };
 pub use simulation::{Drops, Limits, Outcome, Simulation, Stopped, ideal_time, ideal_time_on};
 pub use stack::{Context, Stack, Tally};

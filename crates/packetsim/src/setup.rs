@@ -20,6 +20,9 @@ pub struct Setup {
     pub routing: Routing,
     /// The output ports of all switches.
     pub switch: PortSetup,
+    /// What all ports of a switch share, beside the limits that each has. Without, each has its own
+    /// buffer.
+    pub memory: Option<SharedMemory>,
     /// The interfaces of all hosts.
     pub nic: NicSetup,
     /// What goes wrong, and when.
@@ -36,6 +39,18 @@ pub enum Routing {
     Ecmp,
     /// Anew for every packet.
     Spray,
+}
+
+/// Memory that all ports of a switch share, with dynamic thresholds as most datacenter switches have
+/// them (Choudhury and Hahne, IEEE/ACM ToN 1998): a queue may hold at most `share` times what is free
+/// at that moment. With n queues full, each holds share / (1 + n · share) of the total, and the rest
+/// stays free for others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SharedMemory {
+    /// What may wait in a switch.
+    pub total: Bytes,
+    /// The factor, often called alpha; above 0.
+    pub share: f64,
 }
 
 /// An output port of a switch. Only what waits counts towards its limits and thresholds: the packet
@@ -101,7 +116,7 @@ impl Setup {
     /// faults.
     pub fn new(topology: Topology, switch: PortSetup, seed: u64) -> Self {
         let (routing, nic) = (Routing::Ecmp, NicSetup::default());
-        Self { topology, routing, switch, nic, faults: Vec::new(), seed }
+        Self { topology, routing, switch, memory: None, nic, faults: Vec::new(), seed }
     }
 }
 
@@ -166,12 +181,18 @@ impl PortSetup {
 }
 
 /// Why a network cannot be simulated.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetupError {
     /// An interface that holds no packet ready could not keep its line busy.
     #[error("the queue of the interfaces holds 0 packets: give at least 1")]
     NoNicQueue,
+    /// Nothing could ever wait.
+    #[error("a queue may take {share} times the memory that is free: give a number above 0")]
+    BadShare {
+        /// The factor.
+        share: f64,
+    },
     /// A host has no link.
     #[error("host `{host}` has no link: connect it to a switch or another host")]
     Unconnected {

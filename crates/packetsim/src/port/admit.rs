@@ -41,6 +41,20 @@ impl From<&QueueSetup> for QueueLimits {
     }
 }
 
+/// What is free of the memory that ports share.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    /// Bytes that nobody has.
+    pub(crate) free: u64,
+    /// Bytes that one queue may hold.
+    pub(crate) queue: u64,
+}
+
+impl Room {
+    /// Where ports share nothing.
+    pub(crate) const ANY: Self = Self { free: u64::MAX, queue: u64::MAX };
+}
+
 /// Why a packet was lost in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loss {
@@ -68,6 +82,7 @@ pub(crate) struct Admission {
 pub(super) fn strict(
     port: &mut Port,
     limits: &Limits,
+    room: Room,
     pool: &mut Pool,
     handle: Handle,
 ) -> Admission {
@@ -79,14 +94,14 @@ pub(super) fn strict(
         return Admission::lost(Loss::Early);
     }
     let mut admission = Admission::default();
-    if port.fits(limits, class, label.size) {
+    if port.fits(limits, room, class, label.size) {
         if waiting > own.mark_bytes || queue.packets > own.mark_packets {
             admission.marked = pool.mark(handle);
         }
     } else if own.trim
         && label.flags.has(Flags::TRIMMABLE)
         && label.size > CONTROL
-        && port.fits(limits, 0, CONTROL)
+        && port.fits(limits, room, 0, CONTROL)
     {
         pool.trim(handle);
         admission.trimmed = true;
@@ -104,13 +119,14 @@ impl Admission {
 }
 
 impl Port {
-    /// Whether so many bytes fit into a queue and into the buffer.
+    /// Whether so many bytes fit into a queue, into the buffer and into what is free of a shared one.
     #[inline]
-    fn fits(&self, limits: &Limits, class: usize, size: u32) -> bool {
+    fn fits(&self, limits: &Limits, room: Room, class: usize, size: u32) -> bool {
         let (queue, own) = (&self.queues[class], &limits.queues[class]);
-        u64::from(queue.bytes) + u64::from(size) <= own.bytes
+        u64::from(queue.bytes) + u64::from(size) <= own.bytes.min(room.queue)
             && queue.packets < own.packets
             && self.bytes + u64::from(size) <= limits.buffer
+            && u64::from(size) <= room.free
     }
 }
 
@@ -118,6 +134,7 @@ impl Port {
 pub(super) fn ranked(
     port: &mut Port,
     limits: &Limits,
+    room: Room,
     pool: &mut Pool,
     handle: Handle,
 ) -> Admission {
@@ -128,7 +145,9 @@ pub(super) fn ranked(
         return Admission::lost(Loss::Early);
     }
     let (rank, size) = (packet.rank, u64::from(packet.size));
-    let room = limits.buffer.min(own.bytes);
+    // What this port holds it may push out: only what the others hold is out of reach.
+    let within = room.free.saturating_add(bytes).min(room.queue);
+    let room = limits.buffer.min(own.bytes).min(within);
     let queue = port.ranked.as_mut().expect("a port by rank");
     let full = |bytes, packets| bytes + size > room || packets >= own.packets;
     if full(bytes, packets) {

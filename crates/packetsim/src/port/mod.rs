@@ -11,7 +11,7 @@ use crate::{
     setup::{Discipline, PortSetup, QUEUES},
 };
 
-pub(crate) use admit::{Admission, Limits, Loss};
+pub(crate) use admit::{Admission, Limits, Loss, Room};
 
 /// What waits in one queue.
 #[derive(Debug, Clone, Copy, Default)]
@@ -84,6 +84,12 @@ impl Port {
         self.packets
     }
 
+    /// Bytes that wait.
+    #[inline]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// The packet that has waited longest in the first queue that is not empty; `NONE` in queues by
     /// rank.
     #[inline]
@@ -152,10 +158,16 @@ impl Port {
     /// Room for one more packet under the limits? Applies marks, trimming and pushing out.
     /// Whoever is lost is named by the answer; the packet itself is queued if it was taken.
     #[inline]
-    pub(crate) fn offer(&mut self, limits: &Limits, pool: &mut Pool, handle: Handle) -> Admission {
+    pub(crate) fn offer(
+        &mut self,
+        limits: &Limits,
+        room: Room,
+        pool: &mut Pool,
+        handle: Handle,
+    ) -> Admission {
         match self.ranked {
-            None => admit::strict(self, limits, pool, handle),
-            Some(_) => admit::ranked(self, limits, pool, handle),
+            None => admit::strict(self, limits, room, pool, handle),
+            Some(_) => admit::ranked(self, limits, room, pool, handle),
         }
     }
 }

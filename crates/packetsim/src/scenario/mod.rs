@@ -34,6 +34,7 @@ mod faults;
 mod gap_tests;
 mod hosts;
 mod many;
+mod memory;
 mod point;
 mod raw;
 mod source;
@@ -56,6 +57,7 @@ pub use error::FileError;
 use error::Text;
 use faults::CheckFaults;
 pub use many::{Task, each, run_all};
+use memory::shared_memory;
 pub use point::{Point, Ran};
 use raw::{Named, RawRouting, RawScenario};
 pub use source::{Source, Workload};
@@ -152,11 +154,15 @@ impl Scenario {
         let buffer = switch.buffer.as_ref().map(|all| picker.pick("buffer", all.get_ref()));
         let mark = switch.mark_above.as_ref().map(|all| picker.pick("mark-above", all.get_ref()));
         let layout = switch.layout.as_ref().map(|all| picker.pick("layout", all.get_ref()));
+        let memory = switch.memory.as_ref().map(|all| picker.pick("memory", all.get_ref()));
+        let share = switch.share.as_ref().map(|all| picker.pick("share", all.get_ref()));
+        let memory = shared_memory(text, switch, memory, share)?;
         if let (Some(layout), Some(_)) = (&switch.layout, &switch.ports) {
             let reason = "ports are those of a layout or those of a scheme: leave out one of them";
             return Err(text.wrong(layout.span(), "switch.layout", reason));
         }
-        let buffer = buffer.unwrap_or(Bytes::new(1_500_000));
+        let whole = memory.map_or(Bytes::new(1_500_000), |memory| memory.total);
+        let buffer = buffer.unwrap_or(whole);
         if buffer < Bytes::new(1518) {
             let place = switch.buffer.as_ref().map_or(0..0, Spanned::span);
             let reason = format!("{buffer} hold no full packet: give at least 1518B");
@@ -206,6 +212,7 @@ impl Scenario {
             settings,
             topology,
             buffer,
+            memory,
             mark_above,
             layout,
             ports,

@@ -8,7 +8,7 @@ use laxity_topology::Topology;
 use super::{amount::Amount, faults, source::Workload};
 use crate::{
     Fault, Limits, Observer, Outcome, PortSetup, Routing, SeriesSetup, Setup, SetupError,
-    Simulation,
+    SharedMemory, Simulation,
     measure::{self, Ideal, Measured},
     scheme::{PortBase, Scheme, World},
     workload::{Combined, Started},
@@ -25,6 +25,8 @@ pub struct Point {
     pub topology: Arc<Topology>,
     /// What may wait at a port.
     pub buffer: Bytes,
+    /// What may wait in a switch, if its ports share.
+    pub memory: Option<SharedMemory>,
     /// From where ports mark.
     pub mark_above: Amount,
     /// The layout of ports, if the file says it.
@@ -89,7 +91,15 @@ impl Point {
         let routing = self.routing.unwrap_or_else(|| self.ports.routing());
         let nic = self.ports.nic();
         let topology = Topology::clone(&self.topology);
-        Setup { topology, routing, switch, nic, faults: self.faults.clone(), seed }
+        Setup {
+            topology,
+            routing,
+            switch,
+            memory: self.memory,
+            nic,
+            faults: self.faults.clone(),
+            seed,
+        }
     }
 
     /// Thresholds in bytes where the file gives bytes.

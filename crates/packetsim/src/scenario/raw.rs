@@ -42,6 +42,10 @@ pub(super) struct RawScenario {
 pub(super) struct RawSwitch {
     /// What may wait at a port.
     pub(super) buffer: Field<Bytes>,
+    /// What may wait in a whole switch.
+    pub(super) memory: Field<Bytes>,
+    /// How many times what is free of it one queue may hold.
+    pub(super) share: Field<f64>,
     /// Packets that find more waiting are marked.
     pub(super) mark_above: Field<Amount>,
     /// The layout of ports, by name; that of the scheme if left out.

@@ -3,7 +3,7 @@
 use laxity_interface::{Bytes, Layout, Rate, Span, Time};
 
 use super::{FileError, Scenario, Source};
-use crate::{Discipline, PortSetup, Stopped, workload::Until};
+use crate::{Discipline, PortSetup, SharedMemory, Stopped, workload::Until};
 
 const STAR: &str = "topology = { kind = 'star', hosts = 8, rate = '10Gbps', delay = '1us' }\n";
 
@@ -90,6 +90,24 @@ fn what_is_wrong_is_said_with_its_line_and_a_remedy() {
             "1518B",
         ),
         (
+            "[switch]\nmemory = '1KB'\n@kind = 'random'\nsize = '1KB'",
+            Some(3),
+            "switch.memory",
+            "1518B",
+        ),
+        (
+            "[switch]\nmemory = '1MB'\nshare = 0\n@kind = 'random'\nsize = '1KB'",
+            Some(4),
+            "switch.share",
+            "above 0",
+        ),
+        (
+            "[switch]\nshare = 2\n@kind = 'random'\nsize = '1KB'",
+            Some(3),
+            "switch.share",
+            "nothing to share",
+        ),
+        (
             "[switch]\nmark-above = '5 apples'\n@kind = 'random'\nsize = '1KB'",
             None,
             "",
@@ -151,6 +169,7 @@ fn a_sweep_has_all_combinations_and_each_has_its_values() {
         [("buffer", "200kB"), ("front-scheme", "udp"), ("front-min-delivery", "0.9")]
     );
     assert_eq!(last.buffer, Bytes::new(200_000));
+    assert_eq!(last.memory, None);
     assert_eq!((last.schemes().len(), scenario.point(0).schemes().len()), (1, 2));
 }
 
@@ -235,4 +254,19 @@ fn ports_have_the_layout_that_the_file_names() {
     let both = read(&format!("switch = {{ layout = 'slack', ports = 'dctcp' }}\n{one}"));
     let error = both.unwrap_err().to_string();
     assert!(error.contains("switch.layout") && error.contains("leave out"), "{error}");
+}
+
+#[test]
+fn ports_may_share_the_memory_of_their_switch() {
+    let rest = "[[workloads]]\nkind = 'random'\nscheme = 'udp'\nsize = '1KB'\n";
+    let read = |switch: &str| read(&format!("[switch]\n{switch}\n{rest}")).unwrap();
+    let plain = read("memory = '2MB'").point(0);
+    let expected = SharedMemory { total: Bytes::new(2_000_000), share: 1.0 };
+    assert_eq!((plain.memory, plain.buffer), (Some(expected), expected.total));
+    assert_eq!(plain.setup(1).memory, Some(expected));
+    let swept = read("memory = ['1MB', '2MB']\nshare = [0.5, 8]\nbuffer = '100KB'");
+    assert_eq!(swept.points(), 4);
+    let last = swept.point(3);
+    assert_eq!(last.memory, Some(SharedMemory { share: 8.0, ..expected }));
+    assert_eq!(last.buffer, Bytes::new(100_000));
 }

@@ -2,6 +2,7 @@
 
 mod host;
 mod ideal;
+mod memory;
 mod network;
 mod outcome;
 mod run;
@@ -11,6 +12,7 @@ use laxity_topology::{LinkId, Routes};
 
 use self::{
     host::{Common, Host},
+    memory::Memories,
     network::{Line, Network},
     run::Run,
 };
@@ -69,6 +71,11 @@ impl Simulation {
         if setup.nic.queue_packets == 0 {
             return Err(SetupError::NoNicQueue);
         }
+        if let Some(memory) =
+            setup.memory.filter(|memory| memory.share.is_nan() || memory.share <= 0.0)
+        {
+            return Err(SetupError::BadShare { share: memory.share });
+        }
         within("links", topology.links().len())?;
         let (rules, changes) = faults(setup)?;
         let mut queue = Queue::default();
@@ -124,6 +131,7 @@ impl Simulation {
             routes,
             routing: setup.routing,
             limits: port::Limits::new(&setup.switch),
+            memories: setup.memory.map(|memory| Memories::new(&memory, &setup.topology)),
             rules,
             spray: crate::random::mix(setup.seed),
             hash: TraceHash::default(),

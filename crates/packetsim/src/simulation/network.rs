@@ -3,11 +3,11 @@
 use laxity_interface::Time;
 use laxity_topology::{LinkId, NodeId, Routes, Topology};
 
-use super::outcome::Drops;
+use super::{memory::Memories, outcome::Drops};
 use crate::{
     fault::{Rules, Verdict},
     kernel::{Class, Event, Handle, List, NONE, Pool, Queue},
-    port::{Limits, Loss, Port},
+    port::{Limits, Loss, Port, Room},
     random::mix,
     setup::Routing,
     trace::{DropReason, Observer, TraceEvent, TraceHash},
@@ -36,6 +36,8 @@ pub(super) struct Line {
     pub(super) port: Port,
     /// Whether rules judge its packets.
     judged: bool,
+    /// The number of the node before it.
+    from: u32,
 }
 
 /// The node at the end of a link in one word: a host by its position, or a switch by its number.
@@ -57,6 +59,8 @@ pub(super) struct Network {
     pub(super) routes: Routes,
     pub(super) routing: Routing,
     pub(super) limits: Limits,
+    /// Where ports share.
+    pub(super) memories: Option<Memories>,
     /// Rules of each link; empty where no fault is on any.
     pub(super) rules: Vec<Rules>,
     pub(super) spray: u64,
@@ -85,6 +89,7 @@ impl Line {
             from_host: host(link.from),
             port,
             judged,
+            from: link.from.0,
         }
     }
 
@@ -173,7 +178,12 @@ impl Network {
         if line.from_host != NO_HOST {
             line.port.push(&mut self.pool, handle);
         } else {
-            let admission = line.port.offer(&self.limits, &mut self.pool, handle);
+            let room = self.memories.as_ref().map_or(Room::ANY, |memory| memory.room(line.from));
+            let before = line.port.bytes();
+            let admission = line.port.offer(&self.limits, room, &mut self.pool, handle);
+            if let Some(memories) = &mut self.memories {
+                memories.note(line.from, before, line.port.bytes());
+            }
             if admission.marked {
                 self.marks += 1;
                 if let Some(observer) = watch {
@@ -212,8 +222,13 @@ impl Network {
     /// A line is free and packets wait: the next one leaves. The event was taken off or renewed.
     #[inline]
     pub(super) fn free(&mut self, at: u32, watch: &mut Watch<'_>) {
-        let port = &mut self.lines[at as usize].port;
+        let line = &mut self.lines[at as usize];
+        let port = &mut line.port;
+        let before = port.bytes();
         let handle = port.pop(&self.pool).expect("a packet that waits");
+        if let Some(memories) = self.memories.as_mut().filter(|_| line.from_host == NO_HOST) {
+            memories.note(line.from, before, port.bytes());
+        }
         let more = port.packets() > 0;
         port.pending = more;
         self.queue.pop();

@@ -20,6 +20,7 @@ pub(crate) fn setup(scheme: Scheme, hosts: u32, seed: u64) -> Setup {
         topology,
         routing: scheme.routing(),
         switch: scheme.ports(&base),
+        memory: None,
         nic: scheme.nic(),
         faults: Vec::new(),
         seed,

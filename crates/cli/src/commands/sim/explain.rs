@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use laxity_interface::{Rate, Time};
 use laxity_packetsim::{
-    Routing,
+    Routing, SharedMemory,
     scenario::{Dry, Point, Scenario},
 };
 use laxity_topology::LinkId;
@@ -135,12 +135,16 @@ fn words(scenario: &Scenario, point: &Point, seed: u64, facts: &Facts) -> String
     };
     let _ = writeln!(
         text,
-        "Ports       {}, {} of buffer each, marks above {}; {routing}",
+        "Ports       {}, {} of buffer each{}, marks above {}; {routing}",
         match point.layout {
             Some(layout) => format!("`{layout}`: {}", layout.about()),
             None => format!("as {} wants them", point.ports),
         },
         point.buffer,
+        point.memory.map_or_else(String::new, |memory| {
+            let SharedMemory { total, share } = memory;
+            format!(" out of {total} of their switch (a queue up to {share} times what is free)")
+        }),
         point.mark_above
     );
     for (at, fault) in point.faults_in_words().iter().enumerate() {
