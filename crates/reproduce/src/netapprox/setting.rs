@@ -146,9 +146,9 @@ fn open_with(findings: &mut Findings, options: &Options) {
             .chose("Quick: k = 4 with 3 hosts under an edge switch, 24 hosts, and shorter jobs.");
     }
     findings.chose(
-        "The paper gives its switches \"a total buffer space of 1.5 MB\". Ports cannot share one here: each has 1.5 MB, which \
-         spares the reliable transports losses. (With a twelfth of it UDP loses 58 % of FBKV's packets instead of 8 %, and \
-         plain DCTCP meets timeouts.)",
+        "The paper gives its switches \"eight priority queues with a total buffer space of 1.5 MB\". That is read as the \
+         buffer of a port, which spares UDP losses. It may be that of a whole switch (`memory` in a scenario): \
+         docs/reproduce.md says what changes then.",
     );
     findings.chose("1 us of delay per link; the paper gives none.");
     findings.chose(
