@@ -146,11 +146,11 @@ pub enum Notice {
 pub struct Commit {
     /// The version after it.
     pub version: Version,
-    /// The updates in it.
+    /// The updates in it, each with what it lost. (In a sum, an element that was lost on both its ways counts twice.)
     pub members: Vec<Member>,
     /// The largest delay among them.
     pub delay: u64,
-    /// Elements of the update (or sum) that did not arrive.
+    /// Elements of the update or sum that did not arrive; of a round, those that any contribution lacks.
     pub missing: Vec<Range<usize>>,
     /// How far the replica can be away now; nothing without a replica.
     pub apart: Option<f64>,

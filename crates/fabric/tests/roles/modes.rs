@@ -165,6 +165,76 @@ fn lost_elements_are_known_and_become_what_the_policy_says() {
     }
 }
 
+/// The first of two workers' updates in a round loses elements, the other none.
+#[test]
+fn each_update_of_a_round_knows_what_it_lost() {
+    let options =
+        ServerOptions { mode: Mode::Sync { enough: None }, ..ServerOptions::new(ranks(2)) };
+    let server = Server::new(rank(0), vec![0.0; 1000], Add, options).unwrap();
+    let mut world = plain(server, 2);
+    (world.lossy, world.dice) = (true, Some(crate::world::Dice(7)));
+    for (worker, least) in [(1, 0.8), (2, 1.0)] {
+        let mut program = Program::new(rank(0), 1, Span::from_ms(1), |_, _| vec![1.0; 1000]);
+        program.min_delivery = Fraction::new(least).unwrap();
+        world.program(rank(worker), program);
+    }
+    assert!(world.train(secs(1.0)));
+    let commit = world.told(rank(0)).find_map(|notice| match notice {
+        Notice::Commit(commit) => Some(commit.clone()),
+        _ => None,
+    });
+    let commit = commit.unwrap();
+    let missing: usize = commit.missing.iter().map(ExactSizeIterator::len).sum();
+    let lost = |of: u32| commit.members.iter().find(|m| m.update.worker == rank(of)).unwrap().lost;
+    assert!(missing > 0, "{commit:?}");
+    assert_eq!((lost(1), lost(2)), (missing as u64, 0));
+}
+
+/// Whatever overtakes what: a model that says it is of a version is what the commits until then make of the first one.
+#[test]
+fn a_model_is_that_of_its_version() {
+    let update = |worker: laxity_fabric::Rank, round: u64| {
+        let seed = u64::from(worker.get()) * 1000 + round;
+        let mut dice = crate::world::Dice(seed);
+        (0..50).map(|_| dice.below(1000) as f32 / 1000.0 - 0.5).collect::<Vec<f32>>()
+    };
+    for (relay, parts, awaits) in [(1, 1, None), (1, 1, Some(4)), (4, 3, None)] {
+        let answers = (relay > 1).then_some(2);
+        let base = ServerOptions::new(ranks(4));
+        let options = ServerOptions { momentum: 0.9, answers, relay, parts, awaits, ..base };
+        let server = Server::new(rank(0), vec![1.0; 50], Add, options).unwrap();
+        let mut world = plain(server, 4);
+        (world.jitter, world.dice) = (Span::from_ms(5), Some(crate::world::Dice(3)));
+        for worker in 1..=4 {
+            let mut program = Program::new(rank(0), 30, Span::from_ms(1), update);
+            program.at_once = 2;
+            world.program(rank(worker), program);
+        }
+        assert!(world.train(secs(60.0)));
+        let (mut now, mut history) = (vec![1f32; 50], vec![0f32; 50]);
+        let mut models = vec![now.clone()];
+        for notice in world.told(rank(0)) {
+            let Notice::Commit(commit) = notice else { continue };
+            let [member] = &commit.members[..] else { panic!("{commit:?}") };
+            // Numbers of updates begin with 1, rounds with 0.
+            let step = update(member.update.worker, member.update.number - 1);
+            for ((w, h), u) in now.iter_mut().zip(&mut history).zip(step) {
+                *h = 0.9 * *h + u;
+                *w += *h;
+            }
+            models.push(now.clone());
+            assert_eq!(models.len() as u64, commit.version.commits + 1);
+        }
+        let mut seen = 0;
+        for (_, who, notice) in &world.notices {
+            let Notice::Model { version, values, .. } = notice else { continue };
+            assert_eq!(values, &models[version.commits as usize], "of {who}, {version:?}");
+            seen += 1;
+        }
+        assert!(seen >= 120, "{seen} models with a relay of {relay}");
+    }
+}
+
 #[test]
 fn the_replica_has_bit_for_bit_what_the_server_had_at_its_version() {
     let mut job = Job::new(3, 20);

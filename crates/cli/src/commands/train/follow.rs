@@ -60,6 +60,10 @@ pub(super) fn lead(args: &TrainArgs, place: &Place, run: &mut Run) -> Result<()>
     crew.end().with_context(|| format!("the training over {transport} did not end well"))?;
     run.lab = place.health()?;
     if Cast::new(args).ranks() > args.ranks {
+        // What the server said last came after the last epoch.
+        if let Some(last) = run.epochs.last_mut().filter(|_| service.held.updates > 0) {
+            last.delivered = service.held.delivered;
+        }
         run.service = Some(service);
     }
     Ok(())

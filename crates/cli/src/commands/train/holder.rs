@@ -207,9 +207,7 @@ impl Watch {
         self.delays += commit.delay * members;
         held.delay_mean = self.delays as f64 / held.updates.max(1) as f64;
         held.delay_max = held.delay_max.max(commit.delay);
-        let direct: usize = commit.missing.iter().map(ExactSizeIterator::len).sum();
-        let before: u64 = commit.members.iter().map(|member| member.lost).sum();
-        self.missing += direct as u64 * members + before;
+        self.missing += commit.members.iter().map(|member| member.lost).sum::<u64>();
         let all = held.updates * self.elements as u64;
         held.delivered = 1.0 - self.missing as f64 / all.max(1) as f64;
         held.apart = commit.apart;
@@ -242,4 +240,40 @@ fn leave(folder: &Path, name: &str, commits: u64, model: &[f32]) -> Result<()> {
     bytes.extend(commits.to_le_bytes());
     let path = folder.join(name);
     fs::write(&path, bytes).with_context(|| format!("cannot write `{}`", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_fabric::roles::{UpdateId, Version, words::Member};
+
+    use super::*;
+
+    /// The commit of a round of two, the first of which lacks the first quarter of its elements.
+    fn round(commits: u64) -> Commit {
+        let member = |worker: u32, lost: u64| Member {
+            update: UpdateId { worker: Rank::new(worker), number: commits },
+            version: Version::default(),
+            norm: 1.0,
+            lost,
+        };
+        Commit {
+            version: Version { commits, ..Version::default() },
+            members: vec![member(0, 25), member(1, 0)],
+            delay: 0,
+            missing: std::iter::once(0..25).collect(),
+            apart: None,
+        }
+    }
+
+    #[test]
+    fn what_is_lost_counts_once() {
+        let mut watch = Watch::new(vec![Rank::new(0), Rank::new(1)], 100);
+        assert_eq!(watch.held.delivered, 1.0);
+        for commits in 1..=3 {
+            watch.commit(&round(commits));
+            // Of two updates of 100 elements each.
+            assert_eq!(watch.held.delivered, 1.0 - 25.0 / 200.0);
+        }
+        assert_eq!((watch.held.commits, watch.held.updates), (3, 6));
+    }
 }

@@ -87,7 +87,7 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
     let (mut trained, mut sign) = (Duration::ZERO, Instant::now());
     for epoch in 0..epochs {
         let order = shuffled(model.examples(), args.seed, epoch);
-        let (mut train_loss, mut latest) = (0.0, Vec::new());
+        let mut train_loss = 0.0;
         let (mut step_ms, mut network_ms) = (Vec::new(), Vec::new());
         for in_epoch in 0..steps_per_epoch {
             let begun = Instant::now();
@@ -108,7 +108,6 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
             work.push(Push { min_delivery, ..Push::new(&gradient, version) })?;
             network_ms.push((got + computed.elapsed()).as_secs_f64() * 1e3);
             train_loss += loss;
-            latest = parameters;
             trained += begun.elapsed();
             step_ms.push(begun.elapsed().as_secs_f64() * 1e3);
             if sign.elapsed() > SIGN && work.speaks() {
@@ -117,7 +116,12 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
             }
         }
         if work.speaks() {
-            let found = model.evaluate(&latest);
+            if epoch + 1 == epochs {
+                work.settle(0)?;
+            }
+            // The last step began with a model that lacks its own update, and those of others that came since.
+            let (_, after) = work.model(steps_per_epoch * (epoch + 1), steps)?;
+            let found = model.evaluate(&after);
             tell(&Word::Epoch(Epoch {
                 epoch: epoch + 1,
                 seconds: trained.as_secs_f64(),
@@ -131,7 +135,7 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
                 reduce_ms: stats::mean(&network_ms).unwrap_or(0.0),
             }));
             if let Some(path) = &args.checkpoint {
-                save(&path.with_extension(transport.name()), &latest)?;
+                save(&path.with_extension(transport.name()), &after)?;
             }
         }
     }

@@ -245,7 +245,12 @@ impl Role for Server {
                 let member = Member { update, version, norm, lost: tensor.lost() as u64 };
                 self.arrived(now, vec![member], tensor);
             }
-            (Word::Sum(word), Some(tensor)) if !word.members.is_empty() => {
+            (Word::Sum(mut word), Some(tensor)) if !word.members.is_empty() => {
+                // What the sum lost is lost of each update in it, beside what was lost before.
+                let (all, lost) = (tensor.elements() as u64, tensor.lost() as u64);
+                for member in &mut word.members {
+                    member.lost = member.lost.saturating_add(lost).min(all);
+                }
                 self.arrived(now, word.members, tensor);
             }
             (Word::Get(get), _) => self.asked(now, from, get),
@@ -320,5 +325,45 @@ impl Role for Server {
 
     fn poll_notice(&mut self) -> Option<Notice> {
         self.notices.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::roles::{
+        Add,
+        ids::{SumId, UpdateId},
+        tensor::Tensor,
+        words::Sum,
+    };
+
+    #[test]
+    fn what_a_sum_lost_is_lost_of_each_update_in_it() {
+        let [me, one, other, aggregator] = [0, 1, 2, 3].map(Rank::new);
+        let options = ServerOptions::new([one, other]);
+        let mut server = Server::new(me, vec![0.0; 10], Add, options).unwrap();
+        let member = |worker, lost| Member {
+            update: UpdateId { worker, number: 1 },
+            version: Version::default(),
+            norm: 1.0,
+            lost,
+        };
+        let bytes = Tensor::new(&[0.5; 10]).bytes().clone();
+        let tensor = Tensor::arrived(bytes, std::iter::once(2..5).collect());
+        let members = vec![member(one, 4), member(other, 9)];
+        let letter = Letter {
+            from: aggregator,
+            from_role: RoleKind::Aggregator,
+            to_role: RoleKind::Model,
+            epoch: 0,
+            word: Word::Sum(Sum { sum: SumId(0), members }),
+            tensor: Some(tensor),
+        };
+        server.handle_letter(Time::ZERO, letter);
+        let Some(Notice::Commit(commit)) = server.poll_notice() else { panic!("no commit") };
+        let lost: Vec<_> = commit.members.iter().map(|member| member.lost).collect();
+        // 4 before and 3 now; no more than there are.
+        assert_eq!(lost, [7, 10]);
     }
 }

@@ -175,7 +175,7 @@ pub struct Member {
     pub version: Version,
     /// How much is lost with it.
     pub norm: f64,
-    /// How many of its elements were lost on the way to the aggregator.
+    /// How many of its elements were lost on the way to the aggregator; in a commit, on the whole way to the server.
     pub lost: u64,
 }
 
