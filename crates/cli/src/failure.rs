@@ -1,6 +1,6 @@
 //! Errors for people: what failed, why, how far it got, what to do.
 
-use std::{fmt, io, process::ExitCode};
+use std::{fmt, process::ExitCode};
 
 /// What was being done when it failed, as context of an error.
 #[derive(Debug)]
@@ -70,6 +70,18 @@ pub(crate) fn usage(text: impl Into<String>) -> anyhow::Error {
     Usage(text.into()).into()
 }
 
+/// Whoever read our output had enough of it: no failure of ours.
+#[derive(Debug)]
+pub(crate) struct NobodyReads;
+
+impl fmt::Display for NobodyReads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("whoever read the output has gone")
+    }
+}
+
+impl std::error::Error for NobodyReads {}
+
 /// A signal came: exit code 128 and its number.
 #[derive(Debug)]
 pub(crate) struct Interrupted {
@@ -87,8 +99,7 @@ impl std::error::Error for Interrupted {}
 
 /// Prints an error to stderr and says how to exit.
 pub(crate) fn print(error: &anyhow::Error) -> ExitCode {
-    if is_broken_pipe(error) {
-        // Whoever read our output had enough of it.
+    if is_unread(error) {
         return ExitCode::SUCCESS;
     }
     eprint!("{}", describe(error));
@@ -97,9 +108,14 @@ pub(crate) fn print(error: &anyhow::Error) -> ExitCode {
 
 /// An error in full.
 pub(crate) fn describe(error: &anyhow::Error) -> String {
-    let mut text = format!("error: {error}\n");
-    for cause in error.chain().skip(1) {
-        text += &format!("  because: {cause}\n");
+    let mut said = error.to_string();
+    let mut text = format!("error: {said}\n");
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        // Many errors name their cause themselves.
+        if !said.contains(&cause) {
+            text += &format!("  because: {cause}\n");
+            said = cause;
+        }
     }
     if let Some(note) = error.downcast_ref::<Note>() {
         for (heading, line) in [("so far:  ", &note.so_far), ("try:     ", &note.remedy)] {
@@ -147,14 +163,33 @@ fn exit_code(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(if error.downcast_ref::<Usage>().is_some() { 2 } else { 1 })
 }
 
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let io_error = error.root_cause().downcast_ref::<io::Error>();
-    io_error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+/// Whether only the reader of our output is behind an error. A connection that breaks is not.
+fn is_unread(error: &anyhow::Error) -> bool {
+    error.root_cause().is::<NobodyReads>()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
+    use anyhow::Context;
+
     use super::*;
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let error = io::Error::other("no route");
+        let error = Err::<(), _>(error).context("cannot bind a:1: no route").context("no port");
+        let text = describe(&error.unwrap_err());
+        assert_eq!(text, "error: no port\n  because: cannot bind a:1: no route\n");
+    }
+
+    #[test]
+    fn a_connection_that_breaks_is_a_failure_and_a_reader_that_goes_is_none() {
+        let broken = anyhow::Error::new(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert!(!is_unread(&broken.context("a transfer")));
+        assert!(is_unread(&anyhow::Error::from(NobodyReads).context("cannot print")));
+    }
 
     #[test]
     fn an_error_says_what_why_how_far_and_what_to_do() {

@@ -10,7 +10,10 @@ use std::{
 use anyhow::{Context, Result};
 use laxity_report::{Meta, Report};
 
-use crate::{failure::Explain, sys::terminal};
+use crate::{
+    failure::{Explain, NobodyReads},
+    sys::terminal,
+};
 
 /// Where results go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,7 +67,34 @@ pub(crate) fn print(text: &str, to: To) -> Result<()> {
         }
         To::Stderr => io::stderr().write_all(text.as_bytes()),
     }
+    .map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => NobodyReads.into(),
+        _ => anyhow::Error::new(error),
+    })
     .context("cannot print the result")
+}
+
+/// Refuses a file that could not be written in the end, before anything runs for minutes.
+pub(crate) fn check_file(path: &Path) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let outcome = match fs::metadata(folder.unwrap_or(Path::new("."))) {
+        Ok(about) if !about.is_dir() => Err(io::ErrorKind::NotADirectory.into()),
+        Ok(_) if path.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(_) => Ok(()),
+        Err(error) => Err(error),
+    };
+    outcome.explain(
+        format!("cannot write `{}`", path.display()),
+        "check that the folder exists and can be written to",
+    )
+}
+
+/// Makes a folder for results, before anything runs for minutes.
+pub(crate) fn make_folder(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).explain(
+        format!("cannot make the folder `{}`", folder.display()),
+        "choose a folder that you may write to",
+    )
 }
 
 /// Writes a report to a file, as JSON.

@@ -172,3 +172,42 @@ fn the_environment_names_the_key_and_flags_go_before_it() {
     wrong.args(["--key-file", "/nowhere"]).env("LAXITY_KEY_FILE", &key);
     assert!(text(&wrong.output().unwrap().stderr).contains("/nowhere"));
 }
+
+#[test]
+fn results_that_could_not_be_written_are_refused_before_anything_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let nowhere = folder.path().join("no/file").display().to_string();
+    let nowhere = nowhere.as_str();
+    let plain = folder.path().join("plain");
+    fs::write(&plain, "").unwrap();
+    let under = plain.join("folder").display().to_string();
+    for words in [
+        &["recv", nowhere, "--bind", "127.0.0.1:0", "--insecure", "--timeout", "1s"][..],
+        &["recv", "-", "--missing", nowhere, "--bind", "127.0.0.1:0", "--insecure"],
+        &["train", "--quick", "--svg", nowhere],
+        &["train", "--quick", "--checkpoint", nowhere],
+        &["train", "--quick", "--resume", nowhere],
+        &["bench", "compare", "--html", nowhere],
+        &["bench", "compare", "--svg", &under],
+        &["bench", "allreduce", "--svg", nowhere],
+    ] {
+        let output = run(words);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {said}");
+        assert!(said.starts_with("error: cannot ") && said.contains("try:"), "{words:?}: {said}");
+        assert_eq!(said.matches("error:").count(), 1, "once, and not by every rank: {said}");
+    }
+}
+
+#[test]
+fn values_that_mean_nothing_are_refused() {
+    let config = |words: &[&str]| run(&[&["switch-config", "--for", "tc"], words].concat());
+    for words in [&[][..], &["--rate", "0bps"], &["--rate", "1Gbps", "--mtu", "0B"]] {
+        let output = config(words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", text(&output.stderr));
+    }
+    assert_eq!(run(&["sim", "bench", "--runs", "0"]).status.code(), Some(2));
+    let buffer = run(&["train", "--lab", "--buffer", "0B"]);
+    assert_eq!(buffer.status.code(), Some(2));
+    assert!(text(&buffer.stderr).contains("--buffer"), "{}", text(&buffer.stderr));
+}

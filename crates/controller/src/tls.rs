@@ -5,6 +5,7 @@ use std::{
     io::{self, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use tonic::transport::{Certificate, ClientTlsConfig, Identity, ServerTlsConfig};
@@ -12,6 +13,8 @@ use tonic::transport::{Certificate, ClientTlsConfig, Identity, ServerTlsConfig};
 /// A name that every certificate of [`make_certificate`] has, whatever the machine is called: hosts know
 /// the certificate itself, so its names say nothing more.
 const SERVER_NAME: &str = "laxity-controller";
+/// How long a stranger may take to greet: without a limit a port scanner holds a connection for ever.
+const HANDSHAKE: Duration = Duration::from_secs(5);
 /// What hosts are given.
 pub const CERTIFICATE_FILE: &str = "controller.pem";
 /// What the controller keeps.
@@ -73,7 +76,9 @@ impl TlsIdentity {
     }
 
     pub(crate) fn server(&self) -> ServerTlsConfig {
-        ServerTlsConfig::new().identity(Identity::from_pem(&self.certificate, &self.key))
+        ServerTlsConfig::new()
+            .identity(Identity::from_pem(&self.certificate, &self.key))
+            .timeout(HANDSHAKE)
     }
 }
 

@@ -342,7 +342,8 @@ impl Endpoint {
 
     /// The next job that a peer offers, or `Timeout`.
     pub fn accept_timeout(&self, time: Duration) -> Result<Incoming, RecvError> {
-        self.accept_until(Some(Instant::now() + time))?.ok_or(RecvError::Timeout(time))
+        // A time beyond the clock's end is for ever.
+        self.accept_until(Instant::now().checked_add(time))?.ok_or(RecvError::Timeout(time))
     }
 
     fn accept_until(&self, deadline: Option<Instant>) -> Result<Option<Incoming>, RecvError> {

@@ -202,7 +202,7 @@ impl Incoming {
     /// [`is_finished`](Self::is_finished).
     pub fn next_message(&mut self, time: Option<Duration>) -> Option<Message> {
         self.start();
-        let deadline = time.map(|time| Instant::now() + time);
+        let deadline = time.and_then(|time| Instant::now().checked_add(time));
         let shard = self.shard.clone();
         let found = shard.wait(deadline, |core| {
             if let Some(Target::Messages { ready, .. }) = core.arrivals.get_mut(self.id)

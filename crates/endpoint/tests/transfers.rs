@@ -119,9 +119,10 @@ fn a_window_grows_and_is_read_as_it_comes() {
         let (sender, receiver) = pair();
         let to = receiver.local_addr();
         let thread = thread::spawn(move || {
-            let mut incoming = receiver.accept().unwrap();
+            // The longest time that can be said is for ever, and no panic.
+            let mut incoming = receiver.accept_timeout(Duration::MAX).unwrap();
             let mut count = 0;
-            while let Some(message) = incoming.next_message(None) {
+            while let Some(message) = incoming.next_message(Some(Duration::MAX)) {
                 assert_eq!(message.bytes, vec![message.index as u8; 300]);
                 count += 1;
             }

@@ -1,12 +1,24 @@
 //! TCP sockets as all of this crate wants them.
 
-use std::{io, net::SocketAddr, os::fd::AsFd, time::Duration};
+use std::{
+    io,
+    net::SocketAddr,
+    os::fd::AsFd,
+    time::{Duration, Instant},
+};
 
 use mio::net::TcpListener;
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 
 /// Connections that wait to be accepted: a whole world may call at once.
 const BACKLOG: i32 = 4096;
+
+/// That long from now. Who waits for as long as a number can say waits for a long time, and does not
+/// meet the end of the clock.
+pub(crate) fn deadline(time: Duration) -> Instant {
+    const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+    Instant::now() + time.min(LONGEST)
+}
 
 /// A listening socket that does not block.
 pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {

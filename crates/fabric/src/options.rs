@@ -17,9 +17,9 @@ pub enum ReduceOp {
     Sum,
     /// Added and divided by how many there are. Integers are rounded towards zero.
     Mean,
-    /// The smallest.
+    /// The smallest; NaN if one of them is.
     Min,
-    /// The largest.
+    /// The largest; NaN if one of them is.
     Max,
     /// Multiplied. Integers wrap.
     Product,

@@ -51,7 +51,7 @@ pub(crate) struct NetworkArgs {
     pub(crate) line_rate: Option<Rate>,
 
     /// The largest datagram in bytes of UDP payload, 1200 to 65507. Default: what the route carries,
-    /// at most 16384.
+    /// at most 16376.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1200..=65_507))]
     pub(crate) max_datagram: Option<u16>,
 

@@ -29,6 +29,9 @@ pub(crate) struct Star {
     pub(crate) background: Fraction,
 }
 
+/// A full frame: with less nothing could ever wait.
+const LEAST_BUFFER: Bytes = Bytes::new(1514);
+
 impl Star {
     /// Refuses a network in which nothing could be measured, with the option named.
     pub(crate) fn check(&self) -> Result<()> {
@@ -40,6 +43,9 @@ impl Star {
         }
         if self.loss.get() > 0.5 {
             return Err(usage("--loss must be at most 0.5: with more, ranks would hardly meet"));
+        }
+        if self.buffer < LEAST_BUFFER {
+            return Err(usage(format!("--buffer must be at least {LEAST_BUFFER}: one packet")));
         }
         if self.background.get() > 0.9 {
             return Err(usage("--background must be at most 0.9: the rest is what is measured"));
@@ -119,6 +125,7 @@ mod tests {
             (Star { rtt: Span::from_secs(2), ..PLAIN }, "--rtt"),
             (Star { loss: some(0.9), ..PLAIN }, "--loss"),
             (Star { background: some(0.95), ..PLAIN }, "--background"),
+            (Star { buffer: Bytes::ZERO, ..PLAIN }, "--buffer"),
         ] {
             let error = star.check().unwrap_err().to_string();
             assert!(error.contains(named), "{error}");

@@ -159,6 +159,7 @@ impl Access {
     pub(super) fn unreachable(&self, why: &str) -> AttendError {
         // A controller with TLS only hangs up on whoever speaks without.
         let hint = match self.certificate {
+            None if why.contains("connect error") => "",
             None => "; it may expect TLS: give its certificate, or start it with --insecure",
             Some(_) => "",
         };

@@ -30,6 +30,9 @@ use crate::{
     wire,
 };
 
+/// Nobody waits longer, and no clock ends before.
+const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
 /// How a host keeps in touch.
 #[derive(Debug)]
 pub struct AgentOptions {
@@ -208,7 +211,7 @@ impl Agent {
 
     /// Waits until the link is as wanted, for at most `limit`.
     pub fn wait_link(&self, limit: Duration, mut wanted: impl FnMut(&Link) -> bool) -> bool {
-        let end = Instant::now() + limit;
+        let end = Instant::now() + limit.min(LONGEST);
         let mut state = self.shared.state();
         loop {
             if wanted(&state.link) {
@@ -255,7 +258,7 @@ impl Agent {
 
     /// Waits for advice that is other than this, for at most `limit`.
     pub fn advice_after(&self, flow: &FlowName, last: &Advice, limit: Duration) -> Option<Advice> {
-        let end = Instant::now() + limit;
+        let end = Instant::now() + limit.min(LONGEST);
         let mut state = self.shared.state();
         loop {
             let now = self.shared.now();

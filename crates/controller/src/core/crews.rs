@@ -70,7 +70,7 @@ impl Controller {
             let (from, rank, crew) = (self.hosts.name(host), seat.rank, seat.crew.clone());
             let what = format!("host {from} cannot be rank {rank} of `{crew}`: {what}");
             self.events.push_back(Event::CrewRefusal { crew, what: what.clone() });
-            return self.refuse(session, what);
+            return self.turn_out(now, session, what);
         }
         self.pump_crew(now, &seat.crew);
     }
@@ -83,8 +83,9 @@ impl Controller {
         seat: &wire::Seat,
     ) -> Result<(), String> {
         let (name, rank) = (&seat.crew, seat.rank);
-        let places = self.sessions.get(session).map_or(0, |known| known.seats.len());
-        if places >= MOST_SEATS {
+        let seats = self.sessions.get(session).map_or(&[][..], |known| &known.seats);
+        let again = seats.contains(&(name.clone(), rank));
+        if seats.len() >= MOST_SEATS && !again {
             return Err(format!("it has {MOST_SEATS} places already"));
         }
         if name.is_empty() || name.len() > LONGEST_NAME || rank == CONTROLLER.get() {
@@ -122,7 +123,7 @@ impl Controller {
                 scheduler.greet(Rank::new(rank), kind);
             }
         }
-        if let Some(known) = self.sessions.get_mut(session) {
+        if let Some(known) = self.sessions.get_mut(session).filter(|_| !again) {
             known.seats.push((name.clone(), rank));
         }
         Ok(())

@@ -217,7 +217,13 @@ impl Controller {
         }
     }
 
-    /// Says why, and ends the conversation.
+    /// Ends the conversation of somebody who may be a host: it is not attached any more.
+    pub(super) fn turn_out(&mut self, now: Time, session: SessionId, what: String) {
+        self.let_go(now, session, &what);
+        self.refuse(session, what);
+    }
+
+    /// Says why, and ends the conversation of somebody who was not let in.
     pub(super) fn refuse(&mut self, session: SessionId, what: String) {
         let Some(known) = self.sessions.get_mut(session) else { return };
         known.stage = Stage::Over;

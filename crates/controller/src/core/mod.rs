@@ -172,7 +172,7 @@ impl Controller {
             (Stage::Host(_), From::Role(word)) => self.role_word(now, session, word),
             (_, _) => {
                 let what = "it said something out of turn; is it newer or older?".to_owned();
-                self.refuse(session, what);
+                self.turn_out(now, session, what);
             }
         }
         self.bound_events();

@@ -73,9 +73,14 @@ impl Controller {
         if let Ok(owner) = HostName::new(&owner) {
             self.records.push_back(Record::Job(state.saved(&owner)));
         }
+        let over = state.is_over();
         self.jobs.insert(state);
         self.events.push_back(Event::JobCame { job: name.clone(), owner, flows });
         self.plan_by(now + self.options.interval);
+        if over {
+            // Everything left while nobody could be told; nothing more will be said of it.
+            self.end_job(now, &name, "all of its flows have been sent");
+        }
         Ok(name)
     }
 

@@ -1,5 +1,7 @@
 //! Wrong keys, wrong certificates, other hosts' names.
 
+use std::{io::Read, net::TcpStream};
+
 use laxity_controller::{Agent, Link, TlsIdentity, ask_overview};
 use laxity_fabric::rendezvous::Secret;
 use laxity_protocol::Key;
@@ -69,4 +71,15 @@ fn a_controller_with_another_certificate_is_not_talked_to() {
     let mut plain = place.access();
     plain.certificate = None;
     assert!(ask_overview(&plain).is_err());
+}
+
+#[test]
+fn who_connects_and_says_nothing_is_turned_out() {
+    let place = Place::new();
+    let _controller = place.start();
+    assert!(ask_overview(&place.access()).is_ok(), "it listens");
+    let mut silent = TcpStream::connect(&place.listen).unwrap();
+    silent.set_read_timeout(Some(PATIENCE)).unwrap();
+    let heard = silent.read(&mut [0; 64]);
+    assert!(matches!(heard, Ok(0)), "{heard:?}");
 }

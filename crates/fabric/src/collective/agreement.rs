@@ -209,6 +209,9 @@ impl Transpose {
                     self.say(cx, from, &word);
                 }
             }
+            Word::Redo { .. } if cx.facts.operation.reduce_op().is_none() => {
+                cx.fail_nonsense(from, "it asked for a contribution where nothing is folded");
+            }
             Word::Redo { shard, .. } if from == coordinator && shard < self.shards.len() => {
                 if self.view().again.insert((from, shard)) {
                     let elements = self.shards[shard].elements.clone();

@@ -114,11 +114,13 @@ impl Machine for Collect {
 
     fn timeout(&mut self, cx: &mut Context<'_>) {
         let OnLoss::Continue { at_least } = cx.facts.options.on_loss else { return };
-        if let Some(all) = self.folding.as_mut().filter(|all| all.here() >= at_least) {
-            let late: Vec<_> = all.waiting().collect();
-            late.into_iter().for_each(|position| all.leave_out(position));
-            self.check(cx);
+        let Some(all) = self.folding.as_mut() else { return };
+        if all.here() < at_least {
+            return cx.wake(cx.now + cx.facts.patience());
         }
+        let late: Vec<_> = all.waiting().collect();
+        late.into_iter().for_each(|position| all.leave_out(position));
+        self.check(cx);
     }
 
     fn awaits(&self) -> Vec<usize> {

@@ -49,9 +49,23 @@ impl Exchange {
         if gives_all { self.data.len() / facts.size() } else { self.data.len() }
     }
 
+    /// How many parts have come.
+    fn here(&self) -> usize {
+        self.parts.iter().filter(|part| matches!(part, Part::Here(..))).count()
+    }
+
     fn check(&self, cx: &mut Context<'_>) {
         if self.parts.iter().any(|part| matches!(part, Part::Waiting)) {
             return;
+        }
+        let wanted = self.parts.iter().filter(|part| !matches!(part, Part::NotWanted)).count();
+        if let OnLoss::Continue { at_least } = cx.facts.options.on_loss
+            && wanted == cx.facts.size()
+            && self.here() < at_least
+        {
+            let gone = |(at, part)| matches!(part, &Part::LeftOut).then_some(at);
+            let without = self.parts.iter().enumerate().filter_map(gone).collect();
+            return cx.fail_too_few(self.here(), at_least, without);
         }
         let size = cx.facts.element.size();
         let length = self.part_bytes(cx.facts);
@@ -153,12 +167,15 @@ impl Machine for Exchange {
 
     fn timeout(&mut self, cx: &mut Context<'_>) {
         let OnLoss::Continue { at_least } = cx.facts.options.on_loss else { return };
-        let here = self.parts.iter().filter(|part| matches!(part, Part::Here(..))).count();
-        if here >= at_least && !matches!(cx.facts.operation, Operation::Scatter(_)) {
-            let late = self.parts.iter_mut().filter(|part| matches!(part, Part::Waiting));
-            late.for_each(|part| *part = Part::LeftOut);
-            self.check(cx);
+        if matches!(cx.facts.operation, Operation::Scatter(_)) {
+            return;
         }
+        if self.here() < at_least {
+            return cx.wake(cx.now + cx.facts.patience());
+        }
+        let late = self.parts.iter_mut().filter(|part| matches!(part, Part::Waiting));
+        late.for_each(|part| *part = Part::LeftOut);
+        self.check(cx);
     }
 
     fn awaits(&self) -> Vec<usize> {

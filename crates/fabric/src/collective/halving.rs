@@ -260,6 +260,18 @@ impl Machine for HalvingDoubling {
     }
 
     fn awaits(&self) -> Vec<usize> {
+        // Partners of later rounds too: that a rank is lost is told once, and not again in its round.
+        let rounds = match self.stage {
+            _ if self.done => 0..0,
+            HAND_IN => 0..2 * self.rounds(),
+            HAND_BACK => 0..0,
+            stage => stage..2 * self.rounds(),
+        };
+        let later = rounds.filter(|stage| !self.early.contains_key(stage));
+        self.expects().into_iter().chain(later.map(|stage| self.partner(stage))).collect()
+    }
+
+    fn suspects(&self) -> Vec<usize> {
         self.expects().into_iter().collect()
     }
 }

@@ -162,7 +162,7 @@ impl Machine for Ring {
                 let shard = self.before(stage + 2 - self.size);
                 let segments = self.segments(cx.facts, shard);
                 let want = segments.get(parcel.part as usize).map(ExactSizeIterator::len);
-                if want != Some(parcel.body.len() / cx.facts.element.size()) {
+                if want.map(|count| count * cx.facts.element.size()) != Some(parcel.body.len()) {
                     return cx.fail_nonsense(parcel.from, "it sent a segment of another length");
                 }
                 self.settle(cx, shard, parcel.part, parcel.body);

@@ -36,6 +36,8 @@ struct Segment {
     elements: Range<usize>,
     /// What each child sent up.
     sums: Vec<Option<Bytes>>,
+    /// Whether they were passed up.
+    risen: bool,
     result: Option<Bytes>,
 }
 
@@ -50,6 +52,7 @@ impl Tree {
         let segment = |at: usize| Segment {
             elements: at * each..((at + 1) * each).min(facts.count),
             sums: vec![None; if folds.is_some() { children.len() } else { 0 }],
+            risen: false,
             result: None,
         };
         Self {
@@ -74,6 +77,7 @@ impl Tree {
         if self.segments[at].sums.iter().any(Option::is_none) {
             return;
         }
+        self.segments[at].risen = true;
         let elements = self.segments[at].elements.clone();
         let mut sum = Accumulator::identity(self.wide, op, elements.len());
         sum.fold(0, &self.own(cx.facts, &elements), cx.facts.element, op);
@@ -138,7 +142,9 @@ impl Machine for Tree {
         let child = self.children.iter().position(|child| *child == parcel.from);
         match (parcel.stage, self.folds, child) {
             (UP, Some(op), Some(child))
-                if at < self.segments.len() && parcel.body.len() == count * self.wide.size() =>
+                if at < self.segments.len()
+                    && !self.segments[at].risen
+                    && parcel.body.len() == count * self.wide.size() =>
             {
                 self.segments[at].sums[child] = Some(parcel.body);
                 self.rise(cx, op, at);
@@ -157,9 +163,7 @@ impl Machine for Tree {
 
     fn awaits(&self) -> Vec<usize> {
         let missing = |child: usize| {
-            self.segments
-                .iter()
-                .any(|segment| segment.result.is_none() && segment.sums[child].is_none())
+            self.segments.iter().any(|segment| !segment.risen && segment.sums[child].is_none())
         };
         let mut found = Vec::new();
         if self.left > 0 && self.folds.is_some() {

@@ -81,8 +81,10 @@ macro_rules! float {
                 match op {
                     ReduceOp::Sum | ReduceOp::Mean => self + other,
                     ReduceOp::Product => self * other,
-                    ReduceOp::Min => self.min(other),
-                    ReduceOp::Max => self.max(other),
+                    // What is no number stays none: `min` and `max` of the language lose it.
+                    ReduceOp::Min if self < other || self.is_nan() => self,
+                    ReduceOp::Max if self > other || self.is_nan() => self,
+                    ReduceOp::Min | ReduceOp::Max => other,
                 }
             }
         }
@@ -312,6 +314,20 @@ mod tests {
         }
         let bytes = sum.into_bytes(ElementType::F16);
         assert_eq!(read_f64(&bytes, ElementType::F16), 3048.0);
+    }
+
+    #[test]
+    fn what_is_no_number_is_not_lost() {
+        for op in [ReduceOp::Min, ReduceOp::Max] {
+            for numbers in [[f64::NAN, 1.0, 2.0], [1.0, f64::NAN, 2.0], [1.0, 2.0, f64::NAN]] {
+                let mut sum = Accumulator::identity(ElementType::F64, op, 1);
+                for number in numbers {
+                    sum.fold(0, &number.to_le_bytes(), ElementType::F64, op);
+                }
+                let found = read_f64(&sum.into_bytes(ElementType::F64), ElementType::F64);
+                assert!(found.is_nan(), "the {} of {numbers:?} is {found}", op.name());
+            }
+        }
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Account {
         let u64_at =
             |word: &[u8], at: usize| u64::from_le_bytes(std::array::from_fn(|i| word[at + i]));
         let delivered = delivered.chunks_exact(8).map(|word| u64_at(word, 0));
-        let delivered = delivered.map(|word| (word != u64::MAX).then_some(word)).collect();
+        let delivered: Vec<_> = delivered.map(|word| (word != u64::MAX).then_some(word)).collect();
         let thin: Vec<_> = thin
             .iter()
             .map(|word| Thin {
@@ -51,8 +51,11 @@ impl Account {
             })
             .collect();
         let ranges: Vec<_> = thin.iter().map(|thin| thin.elements.clone()).collect();
-        (rest.is_empty() && super::ranges::are_proper(&ranges, count))
-            .then_some(Self { delivered, thin })
+        let boasts = |word: &Option<u64>| word.is_some_and(|word| word > count as u64);
+        let proper = rest.is_empty()
+            && super::ranges::are_proper(&ranges, count)
+            && !delivered.iter().any(boasts);
+        proper.then_some(Self { delivered, thin })
     }
 }
 
@@ -69,5 +72,7 @@ mod tests {
         assert_eq!(Account::decode(&account.encode(), 3, 10), Some(account.clone()));
         assert_eq!(Account::decode(&account.encode(), 3, 2), None, "beyond the shard");
         assert_eq!(Account::decode(&account.encode()[..43], 3, 10), None);
+        let boast = Account { delivered: vec![Some(11), None, None], thin: Vec::new() };
+        assert_eq!(Account::decode(&boast.encode(), 3, 10), None, "more than there is");
     }
 }

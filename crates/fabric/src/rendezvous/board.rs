@@ -26,13 +26,21 @@ pub(crate) struct BoardLimits {
     pub(crate) value_bytes: usize,
     /// Bytes of all keys and values.
     pub(crate) total_bytes: usize,
+    /// Bytes of all values in one answer: as text, four times as many still fit into a word.
+    pub(crate) answer_bytes: usize,
     /// Ranks of a world.
     pub(crate) world: u32,
 }
 
 impl Default for BoardLimits {
     fn default() -> Self {
-        Self { key_bytes: 1 << 10, value_bytes: 1 << 20, total_bytes: 64 << 20, world: 65_536 }
+        Self {
+            key_bytes: 1 << 10,
+            value_bytes: 1 << 20,
+            total_bytes: 64 << 20,
+            answer_bytes: 3 << 20,
+            world: 65_536,
+        }
     }
 }
 
@@ -90,6 +98,11 @@ impl Board {
             watching: BTreeSet::new(),
             replies: VecDeque::new(),
         }
+    }
+
+    /// Whether every rank that is here listens for departures, which is the last step of joining.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.members.values().all(|member| self.watching.contains(&member.client))
     }
 
     /// Fixes the number of ranks; otherwise the first to register does.
@@ -334,9 +347,20 @@ impl Board {
     fn answer(&self, what: &What) -> Option<Reply> {
         match what {
             What::Keys(keys) => {
-                let values: Option<Vec<_>> =
-                    keys.iter().map(|key| self.values.get(key).cloned()).collect();
-                values.map(Reply::Values)
+                let values: Option<Vec<_>> = keys.iter().map(|key| self.values.get(key)).collect();
+                let values = values?;
+                let (bytes, most) = (
+                    values.iter().map(|value| value.len()).sum::<usize>(),
+                    self.limits.answer_bytes,
+                );
+                Some(match bytes > most {
+                    true => Reply::Refused(format!(
+                        "the {} keys hold {bytes} bytes together, and one answer takes {most}; wait \
+                         for fewer at once",
+                        keys.len()
+                    )),
+                    false => Reply::Values(values.into_iter().cloned().collect()),
+                })
             }
             // Whoever asks late gets it too, though others may have gone by then.
             What::Roster => self.complete.clone().map(Reply::Roster),

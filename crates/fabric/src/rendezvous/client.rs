@@ -324,14 +324,21 @@ impl Store {
 
     fn ask(&mut self, request: &Request, patience: Duration) -> Result<Reply, StoreError> {
         self.say(request)?;
-        match self.hear(patience + GRACE)? {
+        match self.hear(patience.saturating_add(GRACE))? {
             Reply::Refused(why) => Err(StoreError::Refused { store: self.name.clone(), why }),
             reply => Ok(reply),
         }
     }
 
     fn say(&mut self, request: &Request) -> Result<(), StoreError> {
-        let sealed = self.session.seal(&request.encode());
+        let word = request.encode();
+        if word.len() > Session::MAX_WORD as usize {
+            let (bytes, most) = (word.len(), Session::MAX_WORD);
+            let why =
+                format!("a request of {bytes} bytes is too long, the most is {most}; say less");
+            return Err(StoreError::Refused { store: self.name.clone(), why });
+        }
+        let sealed = self.session.seal(&word);
         let outcome = self.stream.write_all(&sealed);
         outcome.map_err(|source| StoreError::Lost { store: self.name.clone(), source })
     }
@@ -342,7 +349,7 @@ impl Store {
 
     fn hear_word(&mut self, time: Duration) -> io::Result<Reply> {
         let forged = || io::Error::other("what it said is forged or damaged");
-        let deadline = Instant::now() + time;
+        let deadline = net::deadline(time);
         let mut buffer = [0; 16 << 10];
         loop {
             if let Some(word) = self.session.open(&mut self.heard).map_err(|_| forged())? {

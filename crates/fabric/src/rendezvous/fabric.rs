@@ -4,7 +4,7 @@ use std::{
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use laxity_endpoint::BuildError;
@@ -183,14 +183,19 @@ impl Fabric {
     }
 
     /// Carries everything that was submitted, says goodbye to all, and goes. Others that wait for this
-    /// rank all the same are told that it has left. True if everybody heard it within `patience`.
+    /// rank all the same are told that it has left. True if everybody heard it within `patience`. The
+    /// rank that hosts the store also waits for ranks that are still joining.
     ///
     /// A fabric that is dropped without this is lost to the others: it may have crashed.
     pub fn shutdown(self, patience: Duration) -> bool {
+        let start = Instant::now();
         let Self { carrier, watcher, server, .. } = self;
         let heard = carrier.shutdown(patience);
+        let left = patience.saturating_sub(start.elapsed());
         watcher.leave();
-        drop(server);
+        if let Some(server) = server {
+            server.linger(left);
+        }
         heard
     }
 }

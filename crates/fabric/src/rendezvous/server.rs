@@ -70,6 +70,8 @@ pub enum ServeError {
 pub struct StoreServer {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
+    /// Whether nobody is in the middle of joining.
+    settled: Arc<AtomicBool>,
     waker: Arc<Waker>,
     thread: Option<JoinHandle<()>>,
 }
@@ -91,6 +93,7 @@ impl StoreServer {
         register.map_err(system("watch the port"))?;
         let waker = Waker::new(poll.registry(), WAKER).map_err(system("make a waker"))?;
         let (waker, stop) = (Arc::new(waker), Arc::new(AtomicBool::new(false)));
+        let settled = Arc::new(AtomicBool::new(true));
         let mut board = Board::new(BoardLimits::default(), random());
         if let Some(ranks) = world {
             board.set_world(ranks, address);
@@ -105,10 +108,20 @@ impl StoreServer {
             clients: BTreeMap::new(),
             next: 0,
             stop: stop.clone(),
+            settled: settled.clone(),
         };
         let thread = std::thread::Builder::new().name("laxity-store".into());
         let thread = thread.spawn(move || serving.run()).map_err(system("start a thread"))?;
-        Ok(Self { address, stop, waker, thread: Some(thread) })
+        Ok(Self { address, stop, settled, waker, thread: Some(thread) })
+    }
+
+    /// Serves on until nobody is in the middle of joining, but no longer than `patience`: who has heard
+    /// that all are here has more to ask, and must not find the door closed.
+    pub(crate) fn linger(&self, patience: Duration) {
+        let start = Instant::now();
+        while !self.settled.load(Ordering::Acquire) && start.elapsed() < patience {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Where it listens.
@@ -138,6 +151,7 @@ struct Serving {
     clients: BTreeMap<usize, Connection>,
     next: usize,
     stop: Arc<AtomicBool>,
+    settled: Arc<AtomicBool>,
 }
 
 struct Connection {
@@ -147,6 +161,16 @@ struct Connection {
     stage: Stage,
     heard: Vec<u8>,
     unsaid: Vec<u8>,
+}
+
+/// How reading ended.
+enum Rest {
+    /// Nothing more is there.
+    Dry,
+    /// There is no room for more.
+    More,
+    /// The other side has closed.
+    End,
 }
 
 enum Stage {
@@ -178,6 +202,8 @@ impl Serving {
             }
             self.board.handle_timeout(self.now());
             self.turn_out_the_silent();
+            // Before anybody hears that all are here.
+            self.settled.store(self.board.is_settled(), Ordering::Release);
             self.answer();
         }
     }
@@ -216,24 +242,34 @@ impl Serving {
     }
 
     fn serve(&mut self, client: usize) {
-        let Some(connection) = self.clients.get_mut(&client) else { return };
-        let outcome = connection.flush().and_then(|()| connection.read());
         loop {
             let Some(connection) = self.clients.get_mut(&client) else { return };
-            match connection.next_word(&self.secret) {
-                Ok(Some(request)) => {
-                    let from = connection.from;
-                    let now = self.now();
-                    self.board.handle_request(now, Client(client), from, request);
+            let outcome = connection.flush().and_then(|()| connection.read());
+            loop {
+                let Some(connection) = self.clients.get_mut(&client) else { return };
+                match connection.next_word(&self.secret) {
+                    Ok(Some(request)) => {
+                        let from = connection.from;
+                        let now = self.now();
+                        self.board.handle_request(now, Client(client), from, request);
+                    }
+                    Ok(None) => break,
+                    Err(how) => return self.close(client, how),
                 }
-                Ok(None) => break,
-                Err(how) => return self.close(client, how),
             }
-        }
-        match outcome {
-            Ok(true) => self.close(client, "the connection was closed without a goodbye"),
-            Ok(false) => {}
-            Err(error) => self.close(client, &error.to_string()),
+            match outcome {
+                Ok(Rest::Dry) => return,
+                Ok(Rest::End) => {
+                    return self.close(client, "the connection was closed without a goodbye");
+                }
+                // What was read may have been understood, and then there is room for more.
+                Ok(Rest::More) => {}
+                Err(error) => return self.close(client, &error.to_string()),
+            }
+            let full = |connection: &Connection| connection.heard.len() > connection.most();
+            if self.clients.get(&client).is_some_and(full) {
+                return self.close(client, "it talks too much");
+            }
         }
     }
 
@@ -262,23 +298,27 @@ impl Serving {
 }
 
 impl Connection {
-    /// Reads what is there; true at the end.
-    fn read(&mut self) -> io::Result<bool> {
-        let most = match self.stage {
+    /// Bytes that may wait to be understood.
+    fn most(&self) -> usize {
+        match self.stage {
             Stage::Known(_) => 2 * Session::MAX_WORD as usize,
             _ => 4096,
-        };
+        }
+    }
+
+    /// Reads what is there, as far as there is room.
+    fn read(&mut self) -> io::Result<Rest> {
         let mut buffer = [0; 16 << 10];
         loop {
             match self.stream.read(&mut buffer) {
-                Ok(0) => return Ok(true),
+                Ok(0) => return Ok(Rest::End),
                 Ok(count) => {
                     self.heard.extend_from_slice(&buffer[..count]);
-                    if self.heard.len() > most {
-                        return Err(io::Error::other("it talks too much"));
+                    if self.heard.len() > self.most() {
+                        return Ok(Rest::More);
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Rest::Dry),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -351,5 +391,38 @@ impl Connection {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_need_not_wait_until_its_proof_is_read() {
+        let secret = Secret::Insecure;
+        let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        let server = StoreServer::bind(anywhere, secret.clone(), None, Duration::from_secs(5));
+        let server = server.expect("a free port");
+        let mut stream = std::net::TcpStream::connect(server.address()).expect("it listens");
+        let ours: [u8; NONCE_BYTES] = random();
+        stream.write_all(&[&MAGIC[..], &ours].concat()).expect("heard");
+        let mut answer = [0; MAGIC.len() + NONCE_BYTES + MAC_BYTES];
+        stream.read_exact(&mut answer).expect("answered");
+        let theirs = &answer[MAGIC.len()..MAGIC.len() + NONCE_BYTES];
+        let mut session = Session::new(&secret, true, &ours, theirs);
+        let mut words = secret.mac(&[b"laxity store client", &ours, theirs]).to_vec();
+        let request = Request::Set { key: "k".into(), value: vec![200; 4000] };
+        words.extend(session.seal(&request.encode()));
+        stream.write_all(&words).expect("heard");
+        let (mut heard, mut byte) = (Vec::new(), [0]);
+        let word = loop {
+            stream.read_exact(&mut byte).expect("it answers and does not hang up");
+            heard.push(byte[0]);
+            if let Some(word) = session.open(&mut heard).expect("sealed") {
+                break word;
+            }
+        };
+        assert_eq!(Reply::decode(&word), Some(Reply::Done));
     }
 }

@@ -42,6 +42,35 @@ fn values_are_shared_and_waited_for() {
     let large = vec![0; 2 << 20];
     let error = one.set("large", &large).expect_err("too large").to_string();
     assert!(error.contains("2097152 bytes"), "{error}");
+    // Longer than any word: refused here, and the conversation goes on.
+    let error = one.set("huge", &vec![255; 6 << 20]).expect_err("too large").to_string();
+    assert!(error.contains("too long"), "{error}");
+    let names: Vec<_> = (0..8).map(|at| format!("part {at}")).collect();
+    let part = vec![255; 1 << 20];
+    names.iter().for_each(|name| one.set(name, &part).expect("room"));
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let error = one.wait(&names, LONG).expect_err("too much for one answer").to_string();
+    assert!(error.contains("8388608 bytes"), "{error}");
+    assert_eq!(one.wait(&names[..2], Duration::MAX).expect("they are there").len(), 2);
+}
+
+#[test]
+fn the_host_of_the_store_stays_until_everybody_has_joined() {
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr()).expect("free");
+    let host = Settings::new(Rank::new(0), 2, port.to_string(), secret());
+    let host = std::thread::spawn(move || {
+        let fabric = Fabric::join(host).expect("joins");
+        fabric.shutdown(LONG)
+    });
+    let mut slow = Store::connect(&port.to_string(), &secret(), LONG, LONG).expect("there");
+    let member = Member { address: port, token: Identity::new(Rank::new(1)).token() };
+    slow.register(Rank::new(1), 2, member).expect("free");
+    slow.roster(LONG).expect("both are here");
+    // The host has nothing to do and goes; this rank has asked for half of what it needs.
+    std::thread::sleep(PATIENCE);
+    slow.get("anything").expect("the store is there for those who are not done joining");
+    slow.leave().expect("heard");
+    assert!(host.join().expect("no panic"));
 }
 
 #[test]

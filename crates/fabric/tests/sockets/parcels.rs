@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{BOTH, envelope, event, parcel, pattern, until, world, world_with};
+use crate::common::{BOTH, LONG, envelope, event, parcel, pattern, until, world, world_with};
 use laxity_fabric::{
     Rank,
     carrier::{AnyCarrier, Carrier, Event, Parcel, Slack},
@@ -12,7 +12,7 @@ use laxity_interface::Span;
 use laxity_protocol::ElementType;
 
 fn finish(fabric: Fabric) {
-    assert!(fabric.shutdown(crate::common::LONG), "all have heard the goodbye");
+    assert!(fabric.shutdown(LONG), "all have heard the goodbye");
 }
 
 #[test]
@@ -163,13 +163,16 @@ fn who_takes_nothing_is_not_flooded() {
                         sent += 1;
                     }
                     assert!(sent < COUNT, "all of it is gone, and nobody has taken any");
+                    let mut store = fabric.open_store().expect("it is there");
+                    store.set("counted", b"").expect("room");
                     until(&mut fabric, |arrivals, more| {
                         arrivals.len() == 1 && sent + more as u64 == COUNT
                     });
                     fabric.submit(parcel(1, say, 0));
                     until(&mut fabric, |_, sent| sent == 1);
                 } else {
-                    std::thread::sleep(Duration::from_secs(3));
+                    let mut store = fabric.open_store().expect("it is there");
+                    store.wait(&["counted"], LONG).expect("the other one counts");
                     if let AnyCarrier::Tcp(carrier) = fabric.carrier() {
                         let held = carrier.held_bytes();
                         assert!(held >= ROOM / 2, "only {held} bytes came");

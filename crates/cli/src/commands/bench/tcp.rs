@@ -11,6 +11,8 @@ use std::{
 
 use anyhow::{Context, Result};
 
+use crate::failure::Explain;
+
 /// A TCP connection to a bench server.
 pub(super) struct Sender {
     stream: TcpStream,
@@ -18,8 +20,10 @@ pub(super) struct Sender {
 
 impl Sender {
     pub(super) fn connect(to: SocketAddr, control: &str) -> Result<Self> {
-        let stream =
-            TcpStream::connect(to).with_context(|| format!("cannot connect to {to} by TCP"))?;
+        let stream = TcpStream::connect(to).explain(
+            format!("cannot connect to {to} by TCP"),
+            "start `laxity bench serve` there; let TCP and UDP through at its port and the next",
+        )?;
         stream.set_nodelay(true)?;
         set_control(&stream, control)
             .with_context(|| format!("the kernel does not offer TCP {control}"))?;

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use laxity_interface::{Bytes, Fraction};
@@ -16,7 +16,10 @@ use super::{
     serve::{self, Addresses},
     tcp,
 };
-use crate::output::{self, To};
+use crate::{
+    failure::usage,
+    output::{self, To},
+};
 
 /// Compare transfers over kernel TCP and Laxity: goodput, latency, CPU
 ///
@@ -96,7 +99,7 @@ const SLICE: Duration = Duration::from_millis(250);
 pub(super) fn run(args: &TransferArgs) -> Result<()> {
     let started = Instant::now();
     if !(args.seconds > 0.0 && args.seconds <= 600.0) {
-        bail!("--seconds must lie between 0 and 600");
+        return Err(usage("--seconds must be more than 0 and at most 600"));
     }
     let largest = args.sizes.iter().map(|size| size.get()).max().context("no sizes given")?;
     let largest = usize::try_from(largest)?;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use laxity_interface::{Fraction, Span};
 use laxity_lab::{ALLOWED_LATENESS, Path};
@@ -17,7 +17,10 @@ use super::{
     transfer::{Outcome, Pair},
 };
 
-use crate::output::{self, To};
+use crate::{
+    failure::usage,
+    output::{self, To},
+};
 
 /// What was measured at one loss rate with one minimum delivery.
 pub(super) struct Cell {
@@ -57,7 +60,7 @@ impl Cell {
 pub(super) fn run(args: &DemoArgs, first: Vec<Section>) -> Result<()> {
     let started = Instant::now();
     if args.rate.as_bps() == 0 || args.size.get() < 4 {
-        bail!("--rate and --size must be larger than nothing");
+        return Err(usage("--rate and --size must be larger than nothing"));
     }
     let size = usize::try_from(args.size.get() / 4)?;
     let cells = measure(args, size)?;

@@ -7,12 +7,15 @@ mod transfer;
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use laxity_interface::{Bytes, Fraction, Rate, Span};
 
 use super::{bench, lab};
-use crate::output::{self, To};
+use crate::{
+    failure::usage,
+    output::{self, To},
+};
 
 /// See what slack is worth: the same training and transfers over TCP and Laxity in a network of eight hosts
 ///
@@ -26,16 +29,16 @@ pub(crate) struct DemoArgs {
     /// Use the emulated link instead of a lab.
     #[arg(long)]
     embedded: bool,
-    /// Size of the tensor.
+    /// With --embedded: size of the tensor.
     #[arg(long, default_value = "2500KB", requires = "embedded")]
     size: Bytes,
-    /// Rate of the link.
+    /// With --embedded: rate of the link.
     #[arg(long, default_value = "200Mbps", requires = "embedded")]
     rate: Rate,
-    /// Round-trip time of the link.
+    /// With --embedded: round-trip time of the link.
     #[arg(long, default_value = "1ms", requires = "embedded")]
     rtt: Span,
-    /// Loss rates of the link, in both directions.
+    /// With --embedded: loss rates of the link, in both directions.
     #[arg(
         long,
         value_delimiter = ',',
@@ -43,7 +46,7 @@ pub(crate) struct DemoArgs {
         requires = "embedded"
     )]
     loss: Vec<Fraction>,
-    /// Minimum deliveries to ask for.
+    /// With --embedded: minimum deliveries to ask for.
     #[arg(
         long,
         value_delimiter = ',',
@@ -51,7 +54,7 @@ pub(crate) struct DemoArgs {
         requires = "embedded"
     )]
     min_delivery: Vec<Fraction>,
-    /// End each transfer the moment it has enough, instead of after its first pass.
+    /// With --embedded: end each transfer the moment it has enough, instead of after its first pass.
     #[arg(long, requires = "embedded")]
     enough: bool,
     /// Transfers of each kind. Default: 5 in the lab, 10 through the emulated link.
@@ -74,7 +77,7 @@ pub(crate) struct DemoArgs {
 /// Runs the demo.
 pub(crate) fn run(args: &DemoArgs) -> Result<()> {
     if args.runs.is_some_and(|runs| runs == 0 || runs > 10_000) {
-        bail!("--runs must lie between 1 and 10000");
+        return Err(usage("--runs must lie between 1 and 10000"));
     }
     let lab = if args.embedded {
         false

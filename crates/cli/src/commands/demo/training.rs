@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
+use laxity_lab::end_with_parent;
 use laxity_report::html::Section;
 use serde::Deserialize;
 
@@ -67,6 +68,8 @@ pub(super) fn run(stage: Stage, epochs: usize, seed: u64, out: &Path) -> Result<
     let mut command = Command::new(program);
     command.arg("train").args(stage.words()).arg("--svg").arg(&picture).arg("--json");
     command.args(["--epochs", &epochs.to_string(), "--seed", &seed.to_string()]);
+    // Whoever ends this process alone does not leave it behind.
+    end_with_parent(&mut command);
     // Its progress is this command's.
     let output = command.stderr(Stdio::inherit()).stdin(Stdio::null()).output();
     let output = output.context("cannot start the training")?;

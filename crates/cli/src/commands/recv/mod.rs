@@ -31,6 +31,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<ExitCode> {
     let protection = args.key.protection()?;
     let wanted = if args.forever { u64::MAX } else { args.count };
     let mut destination = Destination::open(args.file.as_deref(), args.force, wanted > 1)?;
+    args.missing.as_deref().map_or(Ok(()), output::check_file)?;
     let to = if destination.is_stdout() { To::Stderr } else { To::Stdout };
     let addresses = address::to_bind(&args.bind)?;
     signal::watch();

@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 use crate::{
     failure::{Explain, usage},
     label::{self, Label, No},
+    output,
 };
 
 /// What the command line said.
@@ -56,7 +57,11 @@ impl Destination {
             _ if several => Err(usage(format!(
                 "`{shown}` has room for one transfer; give a folder, or `-`, for more"
             ))),
-            _ => Ok(Self::File(path.into())),
+            _ => {
+                // Now, and not when somebody has sent everything.
+                output::check_file(path)?;
+                Ok(Self::File(path.into()))
+            }
         }
     }
 
@@ -212,6 +217,7 @@ mod tests {
         let file = folder.path().join("a");
         assert!(Destination::open(Some(&file), false, true).is_err());
         assert!(Destination::open(Some(&folder.path().join("no/")), false, false).is_err());
+        assert!(Destination::open(Some(&folder.path().join("no/a")), false, false).is_err());
         let stream = Destination::open(Some(Path::new("/dev/null")), false, true).unwrap();
         assert!(stream.prepare(&named("a")).unwrap().is_scratch());
     }

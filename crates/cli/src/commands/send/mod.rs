@@ -31,6 +31,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<()> {
             "--label names one input; leave it away to send files under their names",
         ));
     }
+    args.missing.as_deref().map_or(Ok(()), output::check_file)?;
     let mut inputs = Vec::new();
     for path in args.inputs() {
         inputs.push(Input::open(&path, args.element, &groups)?);

@@ -32,10 +32,6 @@ pub(super) fn write(
     columns: &[&str],
     runs: Option<&Report>,
 ) -> Result<()> {
-    fs::create_dir_all(folder).explain(
-        format!("cannot create the folder `{}`", folder.display()),
-        "name a folder that you may write to",
-    )?;
     let mut all = vec![
         ("results.csv".to_owned(), report.to_csv()),
         ("results.json".to_owned(), report.to_json_string()),

@@ -52,6 +52,7 @@ pub(super) fn run(args: &RunArgs) -> Result<()> {
     let scenario = read::scenario(&args.file)?;
     let point = read::point(&scenario, args.point)?;
     let seed = read::seed(&scenario, args.seed);
+    args.out.as_deref().map_or(Ok(()), output::make_folder)?;
     let bar = progress::spinner(format!("simulating {}", scenario.name()));
     let ran = watch(args, &point, seed)?;
     bar.finish_and_clear();

@@ -48,6 +48,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<()> {
     if threads == 0 {
         return Err(usage("--threads 0: give at least 1"));
     }
+    args.out.as_deref().map_or(Ok(()), output::make_folder)?;
     let bar = progress::count(tasks.len() as u64, scenario.name().to_owned());
     let keep = |task: &Task, ran: Ran| {
         bar.inc(1);

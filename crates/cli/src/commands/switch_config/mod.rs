@@ -5,12 +5,15 @@ mod plan;
 mod sonic;
 mod tc;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use laxity_interface::{Bytes, Layout, Rate};
 
 use self::plan::Plan;
-use crate::output::{self, To};
+use crate::{
+    failure::usage,
+    output::{self, To},
+};
 
 /// Print the switch configuration that Laxity's classes need.
 ///
@@ -71,10 +74,12 @@ pub(crate) fn run(args: &SwitchConfigArgs) -> Result<()> {
     let plan = Plan::new(args)?;
     let text = match (args.dialect, args.rate) {
         (Dialect::Tc, Some(rate)) => tc::script(&plan, rate),
-        (Dialect::Tc, None) => bail!(
-            "tc needs --rate: its queues only fill if it sends slower than the port does; give the \
-             port's rate or a little less"
-        ),
+        (Dialect::Tc, None) => {
+            return Err(usage(
+                "tc needs --rate: its queues only fill if it sends slower than the port does; give \
+                 the port's rate or a little less",
+            ));
+        }
         (Dialect::Sonic, _) => sonic::config(&plan),
         (Dialect::Cumulus, _) => cumulus::files(&plan),
     };

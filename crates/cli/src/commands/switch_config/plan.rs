@@ -1,10 +1,14 @@
 //! What the dialects have to say: a layout as ports, queues, limits and marks.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use laxity_interface::{Bytes, Layout};
 use laxity_switch::{ETHERNET_HEADER, Limit, MAX_QUEUES, QueueLayout, SLACK_CODE_POINTS};
 
 use super::{Dialect, SwitchConfigArgs};
+use crate::failure::usage;
+
+/// The smallest packet size that IPv4 links have to carry.
+const LEAST_MTU: Bytes = Bytes::new(576);
 
 /// What is to be said.
 pub(super) struct Plan {
@@ -28,26 +32,36 @@ pub(super) struct Queue {
 
 impl Plan {
     pub(super) fn new(args: &SwitchConfigArgs) -> Result<Self> {
+        if args.rate.is_some_and(|rate| rate.as_bps() < 1_000_000) {
+            return Err(usage("--rate must be at least 1Mbps"));
+        }
+        if args.mtu < LEAST_MTU || args.ecn_packets == 0 {
+            return Err(usage(format!(
+                "--mtu must be at least {LEAST_MTU}, and --ecn-packets at least 1"
+            )));
+        }
         let packet = args.mtu + ETHERNET_HEADER;
         let mark = packet * u64::from(args.ecn_packets);
         // The tiny queues hold 7 + 6 + … + 1 packets; marks need room above their threshold.
         let tiny = match args.layout {
             Layout::Slack => (MAX_QUEUES * (MAX_QUEUES - 1) / 2) as u64,
             Layout::Shared => 0,
-            Layout::Single => bail!(
-                "the layout `single` is what switches have without any configuration: give \
-                 --layout shared or --layout slack"
-            ),
+            Layout::Single => {
+                return Err(usage(
+                    "the layout `single` is what switches have without any configuration: give \
+                     --layout shared or --layout slack",
+                ));
+            }
         };
         let least = packet * tiny + mark + packet;
         if args.buffer < least {
-            bail!(
+            return Err(usage(format!(
                 "a buffer of {} is too small for {} packets before marks{}: give --buffer {least} \
                  or more, or fewer --ecn-packets",
                 args.buffer,
                 args.ecn_packets,
                 if tiny > 0 { format!(" and {tiny} packets with slack") } else { String::new() },
-            );
+            )));
         }
         let layout = QueueLayout::named(args.layout, args.buffer, args.mtu, args.ecn_packets);
         let queues = layout.queues.iter().map(|queue| Queue {
@@ -96,10 +110,10 @@ fn ports(args: &SwitchConfigArgs) -> Result<Vec<String>> {
         let known = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         // What is printed goes into shells and files: nothing that means something there.
         if port.is_empty() || !port.chars().all(known) || port.starts_with('-') {
-            bail!(
+            return Err(usage(format!(
                 "`{port}` is no name of a port: give letters, digits, `.`, `_` and `-`, several \
                  names separated by commas"
-            );
+            )));
         }
     }
     Ok(ports)

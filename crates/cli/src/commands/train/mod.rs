@@ -34,6 +34,7 @@ use self::{
 };
 use crate::{
     failure::{Explain, shown_when_stopped, usage},
+    output,
     sys::signal,
 };
 
@@ -52,6 +53,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
         return Err(usage(format!("there is no model `{}`; known are {known}", args.model)));
     }
     check(args)?;
+    check_files(args)?;
     signal::watch();
     let started = Instant::now();
     let place = Place::new(args)?;
@@ -93,6 +95,20 @@ fn take_part(args: &TrainArgs) -> Result<()> {
         (_, Part::Worker(_)) => worker::run(args, settings, tell),
         _ => holder::run(args, settings, tell),
     }
+}
+
+/// Finds what cannot be read or written now, once, and not on every rank or after the training.
+fn check_files(args: &TrainArgs) -> Result<()> {
+    for path in args.svg.iter().chain(&args.checkpoint) {
+        output::check_file(path)?;
+    }
+    if let Some(path) = &args.resume {
+        std::fs::File::open(path).explain(
+            format!("cannot begin with `{}`", path.display()),
+            "give a file that --checkpoint wrote",
+        )?;
+    }
+    Ok(())
 }
 
 /// Refuses what makes no sense together.

@@ -119,3 +119,27 @@ fn a_host_that_reads_nothing_is_let_go_and_others_are_told() {
     assert!(world.heard(slow).ended);
     assert_eq!(world.heard(quick).plans.len(), 1);
 }
+
+#[test]
+fn a_host_that_is_turned_out_leaves_like_any_other() {
+    let mut world = World::new(Options::new("ctl"));
+    let job = Job::builder("j").flow(Flow::builder("h1", "h2", Bytes::new(1000))).build().unwrap();
+    let seat = wire::Seat { crew: "crew".into(), rank: CONTROLLER.get(), ..Default::default() };
+    let out_of_turn = from_host::Word::Hello(wire::Hello::default());
+    for word in [out_of_turn, from_host::Word::Seat(seat)] {
+        let host = world.host(1, None);
+        world.submit(host, &job);
+        assert_eq!(world.core.counts(), (1, 1, 1));
+        world.say(host, word);
+        world.listen();
+        assert!(world.heard(host).refused.is_some() && world.heard(host).ended);
+        assert_eq!(world.core.counts(), (0, 1, 1), "it is not attached any more");
+        // Its jobs end with its lease, and its name is free.
+        world.pass(Span::from_secs(61));
+        assert_eq!(world.core.counts(), (0, 0, 0));
+        let other = world.attend("h1", Some(&HostKeys::from_seed([66; 32])), &secret(), |_| {});
+        assert!(world.heard(other).welcome);
+        world.core.handle_closed(world.now, other, "gone");
+        world.pass(Span::from_secs(61));
+    }
+}

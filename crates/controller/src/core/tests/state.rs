@@ -140,3 +140,30 @@ fn a_crew_hears_from_its_scheduler_and_its_state_is_kept() {
     assert_eq!(world.core.poll_crew_save(world.now, true), None);
     assert_eq!(RoleKind::ALL.len(), 4, "docs number roles as the protocol file does");
 }
+
+#[test]
+fn a_job_that_comes_with_everything_sent_is_over() {
+    let mut world = World::new(Options::new("ctl"));
+    let one = world.host(1, None);
+    let sent = |flow| wire::Sent { job: "j".into(), flow, bytes: 10 << 20 };
+    let job = two_flows("j").to_json();
+    world.say(
+        one,
+        from_host::Word::Submit(wire::Submit { job, sent: vec![sent(0), sent(1)], age_ps: 0 }),
+    );
+    world.listen();
+    assert_eq!(world.heard(one).jobs.pop().unwrap().refused, None);
+    assert_eq!(world.core.counts(), (1, 0, 0), "nobody would ever say that it is");
+}
+
+#[test]
+fn a_host_can_take_the_same_place_again_and_again() {
+    let mut world = World::new(Options::new("ctl"));
+    let one = world.host(1, None);
+    for _ in 0..100 {
+        let (crew, roles) = ("crew".into(), vec![wire::Role::Worker as i32]);
+        world.say(one, from_host::Word::Seat(wire::Seat { crew, rank: 0, roles }));
+    }
+    world.listen();
+    assert_eq!(world.heard(one).refused, None);
+}

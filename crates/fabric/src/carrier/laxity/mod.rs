@@ -189,7 +189,7 @@ impl LaxityCarrier {
     /// Carries everything that was submitted, says goodbye to all and waits until they have heard it,
     /// but no longer than `patience`. True if all have.
     pub fn shutdown(mut self, patience: Duration) -> bool {
-        let deadline = Instant::now() + patience;
+        let deadline = crate::net::deadline(patience);
         if !self.settle(deadline, |this| this.peers.are_idle()) {
             return false;
         }

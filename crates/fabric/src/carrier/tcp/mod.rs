@@ -193,7 +193,7 @@ impl TcpCarrier {
     /// Carries everything that was submitted, says goodbye to all and waits until they have heard it,
     /// but no longer than `patience`. True if all have.
     pub fn shutdown(mut self, patience: Duration) -> bool {
-        let deadline = Instant::now() + patience;
+        let deadline = net::deadline(patience);
         lock(&self.shared.core).close();
         let shared = self.shared.clone();
         let closed =
@@ -236,7 +236,7 @@ impl Carrier for TcpCarrier {
         }
         let deadline = until.map(|until| {
             let left = until.since(self.now()).to_std();
-            Instant::now() + left
+            net::deadline(left)
         });
         self.shared.clone().drive(&mut self.spin, deadline, Core::take_event)
     }

@@ -9,7 +9,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum LoadError {
     /// The operating system refused, or the file is not valid gzip.
-    #[error("cannot read {}: {source}; see `laxity_learn::data::files` for the files a set needs", file.display())]
+    #[error("cannot read {}: {source}; docs/learn.md says which files a set needs", file.display())]
     Read {
         /// The file or folder.
         file: PathBuf,

@@ -19,7 +19,7 @@ use crew::{Crew, Sample};
 use results::Measured;
 
 use super::compare::schedule::{Schedule, Verdict};
-use crate::{failure::shown_when_stopped, progress, sys::signal};
+use crate::{failure::shown_when_stopped, output, progress, sys::signal};
 
 /// A run that is slower than this many times the ideal is stuck.
 const STUCK: f64 = 60.0;
@@ -29,6 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub(super) fn run(args: &AllReduceArgs) -> Result<()> {
     let started = Instant::now();
     let args = args.clone().check()?;
+    args.svg.as_deref().map_or(Ok(()), output::check_file)?;
     signal::watch();
     let all = args.schemes.len() * args.runs;
     let bar = progress::count(all as u64, "bringing up the lab");

@@ -44,6 +44,8 @@ pub(super) fn run(args: &CompareArgs) -> Result<()> {
 fn run_after(args: &CompareArgs, first: Vec<Section>) -> Result<()> {
     let started = Instant::now();
     let mut args = args.clone().check()?;
+    args.svg.as_deref().map_or(Ok(()), output::make_folder)?;
+    args.html.as_deref().map_or(Ok(()), output::check_file)?;
     signal::watch();
     // Kept until the end: its congestion control is in the kernel as long as this lives.
     let dctcp = dctcp(&mut args);
