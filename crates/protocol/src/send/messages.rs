@@ -174,6 +174,20 @@ impl MessagePool {
         Some(self.take_from(key, lane))
     }
 
+    /// Has the damaged message repaired that needs least, if that is less than any other needs: who ends
+    /// with enough of them need not begin a new one.
+    pub(crate) fn repair_cheapest(&mut self, lane: LaneKind, budgets: &mut [Budget]) {
+        let groups = (0..self.ids.len()).filter(|group| self.lanes[*group] == lane);
+        let least = |group: usize| self.damaged[group].first().map(|(left, _)| (*left, group));
+        let Some((left, group)) = groups.filter_map(least).min() else { return };
+        if self.ready[lane as usize].first().is_some_and(|(fresh, _)| left < *fresh)
+            && let Some((_, number)) = self.damaged[group].pop_first()
+        {
+            budgets[group].damaged -= 1;
+            self.revive(number);
+        }
+    }
+
     /// Like [`take`](Self::take), but only of messages that were begun.
     pub(crate) fn take_partial(&mut self, lane: LaneKind) -> Option<u32> {
         let &number = self.partial[lane as usize].first()?;
