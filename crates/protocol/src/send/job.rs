@@ -455,3 +455,38 @@ impl SendJob {
 fn likely_losses(out: f64, p: f64) -> u64 {
     (out * p + 2.0 * (out * p * (1.0 - p)).sqrt()).ceil() as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use laxity_interface::Fraction;
+
+    use super::*;
+
+    #[test]
+    fn who_has_others_before_it_waits_as_long_as_they_take() {
+        let request = SendRequest::messages([1000; 100], Fraction::new(0.5).unwrap());
+        let room = Room { frames: 1400, max_pieces: 1000 };
+        let limit = Span::from_secs(1);
+        let mut job = SendJob::new(Time::ZERO, JobId(0), &request, room, limit, 0).unwrap();
+        let (rate, us) = (Some(Rate::from_mbps(8)), Span::from_us);
+        let of = |job: &SendJob, us: Span| (job.turn(rate, us), job.longest_turn(rate, us));
+        job.note_senders(1);
+        assert_eq!(of(&job, us(10)), (us(10), us(10)), "nobody is before it");
+        job.note_senders(3);
+        job.note_senders(2);
+        let all = us(3 * 50_000);
+        assert_eq!(of(&job, us(10_000)), (all, all), "all three with 50 000 bytes, a byte per us");
+        assert_eq!(of(&job, us(200_000)), (us(200_000), us(200_000)), "never less than alone");
+        assert_eq!(job.turn(rate, us(10)), us(640), "there is an end");
+        assert_eq!(job.turn(None, us(10)), us(10), "nobody knows how long they take");
+        job.note_senders(u64::MAX);
+        assert_eq!(job.turn(rate, us(10)), us(640), "whatever a receiver says");
+        for piece in 0..10 {
+            job.take(LaneKind::Slack);
+            job.acked(piece);
+        }
+        assert!(!job.is_starving(Time::ZERO + us(20), us(10)));
+        job.note_senders(2);
+        assert_eq!(of(&job, us(10_000)), (us(80_000), us(640_000)), "two, of 40 000 each");
+    }
+}

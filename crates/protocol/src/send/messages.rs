@@ -530,6 +530,22 @@ mod tests {
     }
 
     #[test]
+    fn who_needs_only_enough_repairs_what_takes_less_than_a_new_message() {
+        let (mut pool, mut budgets) = pool(&[200, 300, 100], 1);
+        assert_eq!(take(&mut pool, &mut budgets), Some((2, 0)));
+        assert_eq!(take(&mut pool, &mut budgets), Some((0, 0)));
+        pool.lost(0, &mut budgets);
+        pool.repair_cheapest(LaneKind::Slack, &mut budgets);
+        assert_eq!(budgets[0].damaged, 0);
+        assert_eq!(take(&mut pool, &mut budgets), Some((0, 0)), "200 are less than 300");
+        pool.push(0, 100);
+        pool.lost(0, &mut budgets);
+        pool.repair_cheapest(LaneKind::Slack, &mut budgets);
+        assert_eq!(budgets[0].damaged, 1);
+        assert_eq!(take(&mut pool, &mut budgets), Some((3, 0)), "100 are less than 200");
+    }
+
+    #[test]
     fn lost_last_repairs_everything_but_only_after_the_first_pass() {
         let (mut pool, mut budgets) = pool(&[100, 100, 100], 1);
         pool.order = MessageOrder::LostLast;

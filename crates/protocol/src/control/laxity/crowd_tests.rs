@@ -103,6 +103,16 @@ fn who_waited_long_inherits_an_equal_part_of_a_line_that_it_knows() {
 }
 
 #[test]
+fn who_knows_its_line_paces_an_equal_part_and_has_no_more_on_the_way_than_was_measured() {
+    let mut laxity = Laxity { line_rate: Some(Rate::from_gbps(10)), ..start() };
+    deliver(&mut laxity, 100, 12);
+    let alone = (laxity.rate(), laxity.window());
+    assert!(alone.0 < Rate::from_mbps(500), "{alone:?}");
+    laxity.on_receiver(4, None);
+    assert_eq!((laxity.rate(), laxity.window()), (Rate::from_mbps(2500), alone.1));
+}
+
+#[test]
 fn who_has_ended_causes_no_more_marks() {
     let mut laxity = marked(8, None);
     let before = laxity.mark_share;

@@ -264,13 +264,18 @@ impl Laxity {
 
     /// What congestion marks leave of a rate: up to a half is taken away, as in DCTCP. But senders to one
     /// receiver all meet the marks that their bursts cause together, and would yield to each other until
-    /// its link stands idle; so none goes below an equal part of what the receiver gets from them.
+    /// its link stands idle; so none goes below an equal part of what the receiver gets from them. Where
+    /// that is our line's rate, an old measurement or the end of the startup does not either: it was made
+    /// behind the others. What is on the way still follows what was measured.
     fn yield_to_marks(&self, rate: f64) -> f64 {
         let yielding = rate * (1.0 - self.mark_share / 2.0);
         match self.taken() {
             Some(taken) if self.senders > 1 => {
-                let equal = taken.as_bps() as f64 / self.senders as f64 * self.gain();
-                yielding.max(rate.min(equal))
+                let equal = taken.as_bps() as f64 / self.senders as f64;
+                yielding.max(match self.line_rate {
+                    Some(_) => equal,
+                    None => rate.min(equal * self.gain()),
+                })
             }
             _ => yielding,
         }
