@@ -1,11 +1,11 @@
 //! What acknowledgements and silence say about packets that were sent.
 
-use laxity_interface::{Span, Time};
+use laxity_interface::{Rate, Span, Time};
 use smallvec::SmallVec;
 
 use super::{Connection, Shared, lane::EpochView};
 use crate::{
-    config::ClassRule,
+    config::{ClassRule, Config},
     path::{Content, Control, Sent, Verdict, intake_rate},
     slack::{Class, LaneKind, promised_loss_rate, target_loss_rate},
     wire::Ack,
@@ -24,7 +24,8 @@ impl Connection {
             return;
         }
         self.peer_senders = ack.active_senders.max(1);
-        self.peer_intake = intake_rate(ack.intake);
+        // Who is left as the last sender is told nothing more.
+        self.peer_intake = intake_rate(ack.intake).or(self.peer_intake);
         let (newest, acked) = self.settle_acked(ack, shared);
         if acked {
             (self.probes, self.probed) = (0, now);
@@ -111,6 +112,10 @@ impl Connection {
     pub(super) fn find_losses(&mut self, now: Time, shared: &mut Shared) {
         let mut lost = std::mem::take(&mut self.lost);
         let (delay, patience) = (self.rtt.loss_delay(), self.rtt.smoothed() * GIVEN_UP);
+        // Those of a job that others go before are late, not lost.
+        let taken = self.taken(&shared.config);
+        let turns = self.sends.values().map(|job| job.longest_turn(taken, patience));
+        let patience = turns.max().unwrap_or(patience);
         let note = |sent: &Sent| lost.push(sent.clone());
         let outlook = self.sent.detect(now, delay, patience, note);
         self.loss_due = outlook.due;
@@ -171,24 +176,28 @@ impl Connection {
             let view = EpochView {
                 target_loss_rate,
                 promised_loss_rate,
-                active_senders: self.peer_senders,
-                intake: self.peer_intake,
                 packet: self.open.as_ref().map_or(1, |open| open.max_datagram as u64),
                 min_epoch: shared.config.min_epoch,
             };
             let rtt = self.rtt.smoothed();
             let lane = &mut self.lanes[at];
             lane.settle(now, self.arrived, &self.rtt, marked);
+            lane.hear_receiver(self.peer_senders, self.peer_intake);
             epoch_ended |= lane.end_epoch(now, rtt, silent, view);
             lane.pacer.follow(now, lane.rate());
         }
         if epoch_ended {
-            self.classify(now, shared.config.class_rule);
+            self.classify(now, &shared.config);
         }
         let estimates = [self.lanes[0].loss_estimate, self.lanes[1].loss_estimate];
         for job in self.sends.values_mut() {
             job.look_ahead(estimates);
         }
+    }
+
+    /// What the receiver takes from all who send to it, as far as that is known.
+    fn taken(&self, config: &Config) -> Option<Rate> {
+        config.line_rate.or(self.peer_intake)
     }
 
     /// What a lane's jobs may lose now, and what they could when they began.
@@ -201,8 +210,9 @@ impl Connection {
     }
 
     /// Moves jobs between classes of the network as their slack moves, or what is left of them.
-    pub(super) fn classify(&mut self, now: Time, rule: ClassRule) {
-        let rtt = self.rtt.smoothed();
+    pub(super) fn classify(&mut self, now: Time, config: &Config) {
+        let (rtt, rule) = (self.rtt.smoothed(), config.class_rule);
+        let (senders, taken) = (self.peer_senders, self.taken(config));
         for job in self.sends.values_mut() {
             let slack = Class::of(job.target_loss_rate());
             let first = *job.first_class.get_or_insert(slack);
@@ -213,7 +223,9 @@ impl Connection {
                 ClassRule::Remaining => {
                     let left = job.needed_bytes();
                     let class = Class::of_remaining(left, job.dice);
-                    match job.is_starving(now, rtt * class.patience()) {
+                    job.note_senders(senders);
+                    let patience = job.turn(taken, rtt * class.patience());
+                    match job.is_starving(now, patience) {
                         true => (Class::EXACT, 0.0),
                         false => (class, left as f64 / job.weight),
                     }

@@ -42,7 +42,7 @@ impl Connection {
         self.next_job += 1;
         self.sends.insert(id, job);
         self.queue(Control::Open(id));
-        self.classify(now, shared.config.class_rule);
+        self.classify(now, &shared.config);
         if self.sends.len() == 1 {
             // Silence before there was anything to say is not held against the peer.
             self.last_heard = self.last_heard.max(now);

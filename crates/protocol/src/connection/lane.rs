@@ -56,8 +56,6 @@ struct Gathered {
 pub(crate) struct EpochView {
     pub(crate) target_loss_rate: f64,
     pub(crate) promised_loss_rate: f64,
-    pub(crate) active_senders: u64,
-    pub(crate) intake: Option<Rate>,
     pub(crate) packet: u64,
     pub(crate) min_epoch: Span,
 }
@@ -175,6 +173,12 @@ impl Lane {
         self.ask_controller();
     }
 
+    /// Tells the controller what the receiver says about all who send to it.
+    pub(crate) fn hear_receiver(&mut self, senders: u64, intake: Option<Rate>) {
+        self.controller.on_receiver(senders, intake);
+        self.ask_controller();
+    }
+
     /// Ends the epoch if a round trip has passed. `silent`: nothing was heard for too long.
     pub(crate) fn end_epoch(
         &mut self,
@@ -202,8 +206,6 @@ impl Lane {
                 silent,
                 target_loss_rate: view.target_loss_rate,
                 promised_loss_rate: view.promised_loss_rate,
-                active_senders: view.active_senders,
-                intake: view.intake,
                 smoothed_rtt: rtt,
                 packet: view.packet,
             },

@@ -134,8 +134,6 @@ mod tests {
             silent: false,
             target_loss_rate: 0.0,
             promised_loss_rate: 0.0,
-            active_senders: 1,
-            intake: None,
             smoothed_rtt: Span::from_ms(1),
             packet: 1000,
         };

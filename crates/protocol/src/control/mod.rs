@@ -62,10 +62,6 @@ pub struct Epoch {
     pub target_loss_rate: f64,
     /// What the jobs under way could lose when they began: 1 − d.
     pub promised_loss_rate: f64,
-    /// How many senders the receiver hears, this one included.
-    pub active_senders: u64,
-    /// What it gets from all of them together, if it has measured that.
-    pub intake: Option<Rate>,
     /// Smoothed round-trip time.
     pub smoothed_rtt: Span,
     /// A full packet.
@@ -167,6 +163,13 @@ pub trait Controller: fmt::Debug + Send {
 
     /// Packets were found lost.
     fn on_loss(&mut self, now: Time, bytes: u64, packets: u64);
+
+    /// How many senders the receiver hears, this one included, and what it gets from all of them
+    /// together, if that is known. Told with every acknowledgement: while packets wait behind those of
+    /// others, an epoch is long.
+    fn on_receiver(&mut self, senders: u64, intake: Option<Rate>) {
+        let _ = (senders, intake);
+    }
 
     /// A round trip is over.
     fn on_epoch(&mut self, now: Time, epoch: &Epoch);

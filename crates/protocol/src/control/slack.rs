@@ -106,8 +106,6 @@ mod tests {
             silent: false,
             target_loss_rate,
             promised_loss_rate: 0.1,
-            active_senders: 1,
-            intake: None,
             smoothed_rtt: Span::from_ms(1),
             packet: 1250,
         }

@@ -1,6 +1,6 @@
 //! One job on its way out.
 
-use laxity_interface::{Finish, GroupId, Span, Time};
+use laxity_interface::{Bytes, Finish, GroupId, Rate, Span, Time};
 use smallvec::SmallVec;
 
 use super::{
@@ -14,6 +14,9 @@ use crate::{
     slack::{Budget, Class, LaneKind, target_loss_rate},
     wire::{Counts, Frame, GroupOpen, JobKind, JobOpen, varint},
 };
+
+/// Others may go before a job for at most so many times as long as one waits without any.
+const LONGEST_TURN: u64 = 64;
 
 /// A job being sent.
 #[derive(Debug)]
@@ -70,6 +73,8 @@ pub(crate) struct SendJob {
     pub(super) pieces_acked: u64,
     /// What had arrived when that was looked at last and was more than before, and when.
     progress: (u64, Time),
+    /// Most senders that its receiver had at once: since that arrived, and in all.
+    rivals: (u64, u64),
     /// It had starved and is served first until then.
     first_until: Time,
     pub(crate) bytes_sent: u64,
@@ -164,6 +169,7 @@ impl SendJob {
             pieces_lost: 0,
             pieces_acked: 0,
             progress: (0, now),
+            rivals: (0, 0),
             first_until: Time::ZERO,
             bytes_sent: 0,
             fractions: request.groups.iter().map(|group| group.min_delivery).collect(),
@@ -272,7 +278,11 @@ impl SendJob {
         if self.stopped.is_some() || self.held {
             return None;
         }
-        let piece = match self.is_enough_under_way(lane) {
+        let enough = self.is_enough_under_way(lane);
+        if self.only_enough && !enough {
+            self.pool.repair_cheapest(lane, &mut self.budgets);
+        }
+        let piece = match enough {
             // What has come since a long message was begun may be sooner home than the rest of it.
             true if self.window_open && self.pool.has_partial(lane) => {
                 self.pool.take(lane, &self.expected, &mut self.budgets)?
@@ -357,6 +367,7 @@ impl SendJob {
     pub(crate) fn is_starving(&mut self, now: Time, patience: Span) -> bool {
         if self.pieces_acked != self.progress.0 {
             self.progress = (self.pieces_acked, now);
+            self.rivals.0 = 0;
         }
         let waited = now.since(self.progress.1);
         if waited > patience {
@@ -365,11 +376,42 @@ impl SendJob {
         now < self.first_until
     }
 
-    /// Bytes that have to arrive and are not known to have, more or less: messages may differ in size.
+    /// Its receiver hears so many senders.
+    pub(crate) fn note_senders(&mut self, senders: u64) {
+        self.rivals = (self.rivals.0.max(senders), self.rivals.1.max(senders));
+    }
+
+    /// How long it may wait for others that go first: at least `patience`, and as long as all senders
+    /// take if none has more left than it has, for who has more does not go first. After that others keep
+    /// coming, or the queue of foreign traffic is never empty. `taken`: what the receiver takes from all.
+    pub(crate) fn turn(&self, taken: Option<Rate>, patience: Span) -> Span {
+        self.turn_for(self.needed_bytes(), self.rivals.0, taken, patience)
+    }
+
+    /// The same for packets that may have left when nothing of it had arrived yet.
+    pub(crate) fn longest_turn(&self, taken: Option<Rate>, patience: Span) -> Span {
+        self.turn_for(self.bytes_of(|budget| budget.required), self.rivals.1, taken, patience)
+    }
+
+    fn turn_for(&self, bytes: u64, rivals: u64, taken: Option<Rate>, patience: Span) -> Span {
+        match taken.filter(|_| rivals > 1) {
+            Some(rate) => {
+                rate.time_for(Bytes::new(bytes) * rivals).clamp(patience, patience * LONGEST_TURN)
+            }
+            None => patience,
+        }
+    }
+
+    /// Bytes that have to arrive and are not known to have, more or less.
     pub(crate) fn needed_bytes(&self) -> u64 {
+        self.bytes_of(|budget| budget.required.saturating_sub(budget.acked))
+    }
+
+    /// Bytes of so many messages, more or less: they may differ in size.
+    fn bytes_of(&self, count: fn(&Budget) -> u64) -> u64 {
         let sum = |count: fn(&Budget) -> u64| self.budgets.iter().map(count).sum::<u64>();
-        let (needed, total) = (sum(|b| b.required.saturating_sub(b.acked)), sum(|b| b.total));
-        (u128::from(self.open.bytes) * u128::from(needed) / u128::from(total.max(1))) as u64
+        let (part, total) = (sum(count), sum(|budget| budget.total));
+        (u128::from(self.open.bytes) * u128::from(part) / u128::from(total.max(1))) as u64
     }
 
     /// The job's own target loss rate.
@@ -412,4 +454,39 @@ impl SendJob {
 /// How many of so many are lost at most, in all likelihood: two standard deviations above the mean.
 fn likely_losses(out: f64, p: f64) -> u64 {
     (out * p + 2.0 * (out * p * (1.0 - p)).sqrt()).ceil() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_interface::Fraction;
+
+    use super::*;
+
+    #[test]
+    fn who_has_others_before_it_waits_as_long_as_they_take() {
+        let request = SendRequest::messages([1000; 100], Fraction::new(0.5).unwrap());
+        let room = Room { frames: 1400, max_pieces: 1000 };
+        let limit = Span::from_secs(1);
+        let mut job = SendJob::new(Time::ZERO, JobId(0), &request, room, limit, 0).unwrap();
+        let (rate, us) = (Some(Rate::from_mbps(8)), Span::from_us);
+        let of = |job: &SendJob, us: Span| (job.turn(rate, us), job.longest_turn(rate, us));
+        job.note_senders(1);
+        assert_eq!(of(&job, us(10)), (us(10), us(10)), "nobody is before it");
+        job.note_senders(3);
+        job.note_senders(2);
+        let all = us(3 * 50_000);
+        assert_eq!(of(&job, us(10_000)), (all, all), "all three with 50 000 bytes, a byte per us");
+        assert_eq!(of(&job, us(200_000)), (us(200_000), us(200_000)), "never less than alone");
+        assert_eq!(job.turn(rate, us(10)), us(640), "there is an end");
+        assert_eq!(job.turn(None, us(10)), us(10), "nobody knows how long they take");
+        job.note_senders(u64::MAX);
+        assert_eq!(job.turn(rate, us(10)), us(640), "whatever a receiver says");
+        for piece in 0..10 {
+            job.take(LaneKind::Slack);
+            job.acked(piece);
+        }
+        assert!(!job.is_starving(Time::ZERO + us(20), us(10)));
+        job.note_senders(2);
+        assert_eq!(of(&job, us(10_000)), (us(80_000), us(640_000)), "two, of 40 000 each");
+    }
 }

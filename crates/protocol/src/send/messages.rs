@@ -174,6 +174,20 @@ impl MessagePool {
         Some(self.take_from(key, lane))
     }
 
+    /// Has the damaged message repaired that needs least, if that is less than any other needs: who ends
+    /// with enough of them need not begin a new one.
+    pub(crate) fn repair_cheapest(&mut self, lane: LaneKind, budgets: &mut [Budget]) {
+        let groups = (0..self.ids.len()).filter(|group| self.lanes[*group] == lane);
+        let least = |group: usize| self.damaged[group].first().map(|(left, _)| (*left, group));
+        let Some((left, group)) = groups.filter_map(least).min() else { return };
+        if self.ready[lane as usize].first().is_some_and(|(fresh, _)| left < *fresh)
+            && let Some((_, number)) = self.damaged[group].pop_first()
+        {
+            budgets[group].damaged -= 1;
+            self.revive(number);
+        }
+    }
+
     /// Like [`take`](Self::take), but only of messages that were begun.
     pub(crate) fn take_partial(&mut self, lane: LaneKind) -> Option<u32> {
         let &number = self.partial[lane as usize].first()?;
@@ -513,6 +527,22 @@ mod tests {
         pool.acked(0, &mut budgets);
         pool.acked(1, &mut budgets);
         assert_eq!((budgets[0].acked, budgets[0].damaged), (1, 1));
+    }
+
+    #[test]
+    fn who_needs_only_enough_repairs_what_takes_less_than_a_new_message() {
+        let (mut pool, mut budgets) = pool(&[200, 300, 100], 1);
+        assert_eq!(take(&mut pool, &mut budgets), Some((2, 0)));
+        assert_eq!(take(&mut pool, &mut budgets), Some((0, 0)));
+        pool.lost(0, &mut budgets);
+        pool.repair_cheapest(LaneKind::Slack, &mut budgets);
+        assert_eq!(budgets[0].damaged, 0);
+        assert_eq!(take(&mut pool, &mut budgets), Some((0, 0)), "200 are less than 300");
+        pool.push(0, 100);
+        pool.lost(0, &mut budgets);
+        pool.repair_cheapest(LaneKind::Slack, &mut budgets);
+        assert_eq!(budgets[0].damaged, 1);
+        assert_eq!(take(&mut pool, &mut budgets), Some((3, 0)), "100 are less than 200");
     }
 
     #[test]

@@ -68,6 +68,15 @@ impl Pool {
         }
     }
 
+    /// Has a damaged message repaired if that takes less than to send a new one.
+    pub(crate) fn repair_cheapest(&mut self, lane: LaneKind, budgets: &mut [Budget]) {
+        match self {
+            // Chunks are all alike.
+            Self::Chunks(_) => {}
+            Self::Messages(pool) => pool.repair_cheapest(lane, budgets),
+        }
+    }
+
     /// Takes the next piece of a message that was begun.
     pub(crate) fn take_partial(&mut self, lane: LaneKind) -> Option<u32> {
         match self {

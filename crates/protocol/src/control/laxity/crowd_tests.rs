@@ -36,7 +36,7 @@ fn deliver(laxity: &mut Laxity, mbps: u64, rounds: u64) {
     }
 }
 
-fn epoch(senders: u64, intake_mbps: Option<u64>, marked: u64) -> Epoch {
+fn epoch(marked: u64) -> Epoch {
     Epoch {
         acked: 100,
         lost: 0,
@@ -44,8 +44,6 @@ fn epoch(senders: u64, intake_mbps: Option<u64>, marked: u64) -> Epoch {
         silent: false,
         target_loss_rate: 0.1,
         promised_loss_rate: 0.1,
-        active_senders: senders,
-        intake: intake_mbps.map(Rate::from_mbps),
         smoothed_rtt: RTT,
         packet: PACKET,
     }
@@ -56,7 +54,8 @@ fn marked(senders: u64, intake_mbps: Option<u64>) -> Laxity {
     let mut laxity = start();
     deliver(&mut laxity, 200, 12);
     for at in 0..100 {
-        laxity.on_epoch(Time::ZERO + RTT * at, &epoch(senders, intake_mbps, 100));
+        laxity.on_receiver(senders, intake_mbps.map(Rate::from_mbps));
+        laxity.on_epoch(Time::ZERO + RTT * at, &epoch(100));
     }
     laxity
 }
@@ -84,11 +83,41 @@ fn who_stays_inherits_an_equal_part_but_nobodys_word_is_taken_for_everything() {
     let inherited = |intake| {
         let mut laxity = start();
         deliver(&mut laxity, 10, 12);
-        laxity.on_epoch(Time::ZERO + RTT, &epoch(4, Some(intake), 0));
-        laxity.on_epoch(Time::ZERO + RTT * 2, &epoch(2, None, 0));
+        laxity.on_receiver(4, Some(Rate::from_mbps(intake)));
+        laxity.on_receiver(2, None);
         laxity.bandwidth() / 1e6
     };
     assert_eq!(inherited(100), 50.0);
     assert_eq!(inherited(10), 10.0, "it has more than that already");
     assert_eq!(inherited(1_000_000), 10.0 * TRUST);
+}
+
+#[test]
+fn who_waited_long_inherits_an_equal_part_of_a_line_that_it_knows() {
+    let mut laxity = Laxity { line_rate: Some(Rate::from_gbps(10)), ..start() };
+    deliver(&mut laxity, 1, 12);
+    laxity.on_receiver(4, None);
+    assert_eq!(laxity.bandwidth() / 1e6, 1.0, "nobody has ended");
+    laxity.on_receiver(2, None);
+    assert_eq!(laxity.bandwidth() / 1e6, 5000.0, "far more than was measured behind the others");
+}
+
+#[test]
+fn who_knows_its_line_paces_an_equal_part_and_has_no_more_on_the_way_than_was_measured() {
+    let mut laxity = Laxity { line_rate: Some(Rate::from_gbps(10)), ..start() };
+    deliver(&mut laxity, 100, 12);
+    let alone = (laxity.rate(), laxity.window());
+    assert!(alone.0 < Rate::from_mbps(500), "{alone:?}");
+    laxity.on_receiver(4, None);
+    assert_eq!((laxity.rate(), laxity.window()), (Rate::from_mbps(2500), alone.1));
+}
+
+#[test]
+fn who_has_ended_causes_no_more_marks() {
+    let mut laxity = marked(8, None);
+    let before = laxity.mark_share;
+    laxity.on_receiver(2, None);
+    assert_eq!(laxity.mark_share, before / 4.0);
+    laxity.on_receiver(8, None);
+    assert_eq!(laxity.mark_share, before / 4.0, "new ones have not caused any yet");
 }

@@ -264,13 +264,18 @@ impl Laxity {
 
     /// What congestion marks leave of a rate: up to a half is taken away, as in DCTCP. But senders to one
     /// receiver all meet the marks that their bursts cause together, and would yield to each other until
-    /// its link stands idle; so none goes below an equal part of what the receiver gets from them.
+    /// its link stands idle; so none goes below an equal part of what the receiver gets from them. Where
+    /// that is our line's rate, an old measurement or the end of the startup does not either: it was made
+    /// behind the others. What is on the way still follows what was measured.
     fn yield_to_marks(&self, rate: f64) -> f64 {
         let yielding = rate * (1.0 - self.mark_share / 2.0);
         match self.taken() {
             Some(taken) if self.senders > 1 => {
-                let equal = taken.as_bps() as f64 / self.senders as f64 * self.gain();
-                yielding.max(rate.min(equal))
+                let equal = taken.as_bps() as f64 / self.senders as f64;
+                yielding.max(match self.line_rate {
+                    Some(_) => equal,
+                    None => rate.min(equal * self.gain()),
+                })
             }
             _ => yielding,
         }
@@ -283,13 +288,19 @@ impl Laxity {
         (2.0 - marks, 1.25 - marks / 4.0)
     }
 
-    /// Another sender has ended: those who stay may count on an equal part of the receiver's link,
-    /// whatever they had while they waited behind it.
-    fn inherit(&mut self) {
+    /// Of `before` senders some have ended: those who stay may count on an equal part of the receiver's
+    /// link, whatever they had while they waited behind it, and the others cause no more marks.
+    fn inherit(&mut self, before: u64) {
+        self.mark_share *= self.senders as f64 / before as f64;
         if let Some(rate) = self.taken() {
-            // A receiver may be wrong, or lie: nobody's word makes a rate explode.
-            let equal = (rate.as_bps() as f64 / self.senders as f64).min(self.bandwidth() * TRUST);
-            self.learn(equal.max(self.bandwidth()));
+            let equal = rate.as_bps() as f64 / self.senders as f64;
+            // A receiver may be wrong, or lie: nobody's word makes a rate explode. Our own line's rate is
+            // nobody's word, and who waited long has measured next to nothing.
+            let most = match self.line_rate {
+                Some(_) => equal,
+                None => self.bandwidth() * TRUST,
+            };
+            self.learn(equal.min(most).max(self.bandwidth()));
         }
     }
 }
@@ -323,13 +334,16 @@ impl Controller for Laxity {
         self.fresh_losses += packets;
     }
 
-    fn on_epoch(&mut self, now: Time, epoch: &Epoch) {
-        let senders = epoch.active_senders.max(1);
+    fn on_receiver(&mut self, senders: u64, intake: Option<Rate>) {
         // To a last sender the receiver says nothing more: what it said before is what it can take.
-        self.intake = epoch.intake.or(self.intake);
-        if senders < std::mem::replace(&mut self.senders, senders) {
-            self.inherit();
+        self.intake = intake.or(self.intake);
+        let before = std::mem::replace(&mut self.senders, senders.max(1));
+        if self.senders < before {
+            self.inherit(before);
         }
+    }
+
+    fn on_epoch(&mut self, now: Time, epoch: &Epoch) {
         if epoch.acked > 0 {
             let share = epoch.marked as f64 / epoch.acked as f64;
             self.mark_share += (share.min(1.0) - self.mark_share) / 16.0;
