@@ -77,7 +77,7 @@ pub(crate) fn print(text: &str, to: To) -> Result<()> {
 /// Refuses a file that could not be written in the end, before anything runs for minutes.
 pub(crate) fn check_file(path: &Path) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let outcome = match fs::metadata(folder.unwrap_or(Path::new("."))) {
+    let outcome = match fs::metadata(folder.unwrap_or_else(|| Path::new("."))) {
         Ok(about) if !about.is_dir() => Err(io::ErrorKind::NotADirectory.into()),
         Ok(_) if path.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
         Ok(_) => Ok(()),
