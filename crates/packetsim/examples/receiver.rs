@@ -114,7 +114,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         let base = PortBase { buffer: Bytes::new(1_500_000), mark_above_packets: 65, rate: LINE };
         let (switch, nic, routing) = (scheme.ports(&base), scheme.nic(), scheme.routing());
-        let setup = Setup { topology, routing, switch, nic, faults: Vec::new(), seed };
+        let setup = Setup { nic, routing, ..Setup::new(topology, switch, seed) };
         let min_delivery = Fraction::new(min)?;
         let count = (kb * 1000).div_ceil(u64::from(message)).max(1) as u32;
         let flows: Vec<_> = (1..=senders)

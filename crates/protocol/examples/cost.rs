@@ -1,7 +1,8 @@
 //! What packets cost the processor of one host in an all-to-all exchange, without any socket.
 //!
 //! ```text
-//! cargo run --release -p laxity-protocol --example cost -- [--keyed] [--peers 7] [--rounds 20] [--loss 0.001]
+//! cargo run --release -p laxity-protocol --example cost -- [--keyed [--cipher aes-256-gcm]] [--peers 7] [--rounds 20]
+//!     [--loss 0.001]
 //! ```
 //!
 //! A host sends a tensor of 3.1 MB to each of its peers and receives one from each, over links of 1 Gbit/s
@@ -16,8 +17,8 @@ use std::{
 
 use laxity_interface::{Bytes, Ecn, Fraction, Rate, Span, Time};
 use laxity_protocol::{
-    Batch, BodyRef, Config, ElementType, Endpoint, Event, Key, Memory, Part, PeerId, Piece, RecvId,
-    SendRequest, Sink, Transmit,
+    Batch, BodyRef, CipherChoice, Config, ElementType, Endpoint, Event, Key, Memory, Part, PeerId,
+    Piece, RecvId, SendRequest, Sink, Transmit,
 };
 
 const TENSOR: usize = 3_125_000;
@@ -73,8 +74,17 @@ fn main() {
         given.map_or(default, |text| text.parse().expect("a number after the option"))
     };
     let keyed = arguments.iter().any(|argument| argument == "--keyed");
+    let cipher = arguments.iter().position(|argument| argument == "--cipher");
+    let cipher =
+        cipher.and_then(|at| arguments.get(at + 1)).map_or_else(CipherChoice::default, |name| {
+            name.parse().unwrap_or_else(|error| panic!("{error}"))
+        });
+    let config = match keyed {
+        true => Config { cipher, ..Config::keyed(Key::new([7; 32])) },
+        false => Config::insecure(),
+    };
     let (peers, rounds) = (value("--peers", 7.0) as usize, value("--rounds", 20.0) as usize);
-    let mut exchange = Exchange::new(peers, keyed, value("--loss", 0.001));
+    let mut exchange = Exchange::new(peers, &config, value("--loss", 0.001));
     for _ in 0..rounds {
         exchange.round();
     }
@@ -114,13 +124,9 @@ impl Losses {
 }
 
 impl Exchange {
-    fn new(peers: usize, keyed: bool, loss: f64) -> Self {
-        let config = || match keyed {
-            true => Config::keyed(Key::new([7; 32])),
-            false => Config::insecure(),
-        };
+    fn new(peers: usize, config: &Config, loss: f64) -> Self {
         let host = |at: usize| Host {
-            endpoint: Endpoint::new(config(), [at as u8 + 1; 32]),
+            endpoint: Endpoint::new(config.clone(), [at as u8 + 1; 32]),
             address: SocketAddr::from(([10, 0, 0, at as u8 + 1], 1)),
             line: Line::default(),
         };
