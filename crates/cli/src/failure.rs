@@ -132,20 +132,22 @@ pub(crate) fn is_interrupt(error: &anyhow::Error) -> bool {
     error.downcast_ref::<Interrupted>().is_some()
 }
 
-/// A signal that ended a measurement which has something to show: shown first, and then still an error.
-/// Other errors, and a signal before anything was measured, are passed on at once.
+/// What ended a command that has something to show: that is shown first, and then it is still an error.
+/// What ends one before there is anything to show is passed on at once.
 pub(crate) fn shown_when_stopped(
     ended: anyhow::Result<()>,
     something: bool,
 ) -> anyhow::Result<Option<anyhow::Error>> {
     match ended {
         Ok(()) => Ok(None),
-        Err(error) if something && is_interrupt(&error) => {
-            let what = error.downcast_ref::<Interrupted>().map(Interrupted::to_string);
-            let so_far = "what was measured until then is shown".to_owned();
-            let noted =
-                Err::<(), _>(error).explain_progress(what.unwrap_or_default(), Some(so_far), "");
-            Ok(noted.err())
+        Err(error) if something => {
+            let what = error.to_string();
+            let within = error.downcast_ref::<Note>().and_then(|note| note.so_far.as_deref());
+            let so_far = match within {
+                Some(within) => format!("{within}; what there was before is shown"),
+                None => "what there was until then is shown".to_owned(),
+            };
+            Ok(Err::<(), _>(error).explain_progress(what, Some(so_far), "").err())
         }
         Err(error) => Err(error),
     }
@@ -208,6 +210,20 @@ mod tests {
         let outer = inner.explain("cannot receive", "").unwrap_err();
         assert_eq!(remedy_of(&outer), Some("free some space"));
         assert!(describe(&outer).contains("because: cannot write\n  because: full"));
+    }
+
+    #[test]
+    fn what_there_is_to_show_is_shown_whatever_ended_it() {
+        let failed = || Err(anyhow::Error::new(io::Error::other("a worker died")));
+        assert!(shown_when_stopped(failed(), false).is_err(), "nothing to show");
+        assert!(shown_when_stopped(Ok(()), true).unwrap().is_none());
+        let error = shown_when_stopped(failed(), true).unwrap().unwrap();
+        let expected = "error: a worker died\n  so far:  what there was until then is shown\n";
+        assert_eq!(describe(&error), expected);
+        let inner = failed().explain_progress("cannot send", Some("1 of 2 MiB".to_owned()), "wait");
+        let text = describe(&shown_when_stopped(inner, true).unwrap().unwrap());
+        assert!(text.contains("1 of 2 MiB; what there was before is shown"), "{text}");
+        assert!(text.contains("try:     wait"), "{text}");
     }
 
     #[test]

@@ -85,6 +85,30 @@ fn what_is_too_large_is_refused() {
 }
 
 #[test]
+fn what_was_sent_before_a_failure_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (small, bytes) = sample(folder.path(), "small", 1000);
+    let (large, _) = sample(folder.path(), "large", 100_000);
+    let inbox = folder.path().join("inbox");
+    fs::create_dir(&inbox).unwrap();
+    let limits = ["--max-bytes", "10KiB", "--count", "2"];
+    let words = [&[inbox.to_str().unwrap(), "--insecure"], &limits[..]].concat();
+    let receiver = Receiver::start(&words);
+    let files = [small.to_str().unwrap(), large.to_str().unwrap()];
+    let to = ["--to", &receiver.address, "--insecure", "--json"];
+    let sent = run(&[&["send"], &files[..], &to[..]].concat());
+    let said = text(&sent.stderr);
+    assert_eq!(sent.status.code(), Some(1), "{said}");
+    assert!(said.contains("large`") && said.contains("larger"), "{said}");
+    let report: serde_json::Value = serde_json::from_slice(&sent.stdout).unwrap();
+    assert_eq!(report["meta"]["stopped_early"], true, "{report}");
+    let rows = report["rows"].as_array().unwrap();
+    assert!(!rows.is_empty() && rows.iter().all(|row| row["label"] == "small"), "{report}");
+    receiver.finish();
+    assert!(fs::read(inbox.join("small")).unwrap() == bytes);
+}
+
+#[test]
 fn an_interrupted_receiver_says_so_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("b");

@@ -15,7 +15,7 @@ use self::{groups::Groups, input::Input, transfer::Transfer};
 use crate::{
     commands::connect::{Route, connect},
     delivery::COLUMNS,
-    failure::usage,
+    failure::{shown_when_stopped, usage},
     output::{self, To},
     sys::signal,
 };
@@ -41,10 +41,14 @@ pub(crate) fn run(args: &SendArgs) -> Result<()> {
         Route { to: &args.to, bind: args.bind.as_deref(), timeout: args.connect_timeout.to_std() };
     let reached = connect(&route, &args.network, &protection)?;
     let mut deliveries = Vec::new();
-    for input in inputs {
+    let ended = inputs.into_iter().try_for_each(|input| {
         deliveries.push(Transfer::new(args, &groups, &reached).run(input)?);
-    }
+        Ok(())
+    });
+    // What has arrived before something failed has arrived, and is told first.
+    let stopped = shown_when_stopped(ended, !deliveries.is_empty())?;
     let mut report = output::report(started);
+    report.meta = report.meta.with("stopped_early", stopped.is_some());
     deliveries.iter().for_each(|delivery| delivery.rows(&mut report));
     if let Some(path) = &args.missing {
         let mut missing = output::report(started);
@@ -53,5 +57,6 @@ pub(crate) fn run(args: &SendArgs) -> Result<()> {
     }
     // Tells the peer that nothing more comes, so that it need not wait for us.
     drop(reached);
-    output::emit(&report, args.json, To::Stdout, &COLUMNS)
+    output::emit(&report, args.json, To::Stdout, &COLUMNS)?;
+    stopped.map_or(Ok(()), Err)
 }
