@@ -7,6 +7,7 @@ use std::{
     io::ErrorKind,
     net::UdpSocket,
     os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -236,6 +237,51 @@ fn background_traffic_has_the_stated_load() {
             assert!(attempt < 3, "{row}");
         }
     }
+}
+
+/// The last of the cores that a task may use, by its folder in /proc.
+fn last_core(task: &Path) -> Option<usize> {
+    let status = fs::read_to_string(task.join("status")).ok()?;
+    let cores = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    cores.trim().rsplit([',', '-']).next()?.parse().ok()
+}
+
+#[test]
+fn background_traffic_leaves_the_switch_its_core() {
+    let Some(place) = Place::new() else { return };
+    let file = place.file(
+        "apart.toml",
+        "receive = 'threads'
+         link = { rate = '100Mbps', delay = '100us' }
+         hosts = [{ name = 'h', count = 2 }]
+         [[background]]
+         from = 'h1'
+         to = 'h2'
+         rate = '1Mbps'
+         on = '1s'
+         off = '0s'
+         duration = '20s'",
+    );
+    place.run_well(&["lab", "up", &file]);
+    let status = json(&place.run_well(&["lab", "status", "--json"]));
+    let rows = status["rows"].as_array().unwrap();
+    let process = rows.iter().find_map(|row| row["pid"].as_u64()).unwrap();
+    let process = PathBuf::from(format!("/proc/{process}"));
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return eprintln!("skipped: there is one core, which all have to share");
+    }
+    // The switch has the last one. A thread has its name before it has its cores.
+    eventually("the traffic keeps to other cores than the switch", || {
+        let threads = fs::read_dir(process.join("task")).unwrap();
+        let mut threads = threads.filter_map(|entry| Some(entry.ok()?.path()));
+        let flows = threads.find(|thread| {
+            fs::read_to_string(thread.join("comm")).is_ok_and(|name| name == "laxity-flows0\n")
+        });
+        flows
+            .and_then(|flows| last_core(&flows))
+            .is_some_and(|last| Some(last) < last_core(&process))
+    });
+    place.run_well(&["lab", "down"]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::{
     process::Command,
 };
 
-use super::sys;
+use super::{Receive, sys};
 
 /// The way into one host.
 #[derive(Debug)]
@@ -98,3 +98,18 @@ pub fn leave_the_switch_its_core(command: &mut Command) {
 
 /// A real-time priority below that of the switch, among equals by turns.
 pub(super) const AHEAD: libc::c_int = 10;
+
+/// Gives the calling thread, which makes traffic of hosts, the place of their programs: not on the
+/// switch's core, and, where hosts take packets in by threads, in turn with these.
+///
+/// An ordinary thread beside the switch is not harmless. A kernel that sees it wait behind a
+/// real-time thread for long lends it the core, for up to 50 ms in each second, and packets are that late.
+pub(crate) fn stand_with_programs(receive: Option<Receive>) {
+    if let Some(cores) = sys::cores_but_the_switchs() {
+        // Where it is not allowed, the switch is late more often, and says so.
+        let _ = sys::keep_to(sys::MYSELF, &sys::core_set(&cores));
+    }
+    if receive == Some(Receive::Threads) {
+        let _ = sys::take_turns(sys::MYSELF, AHEAD);
+    }
+}

@@ -8,8 +8,8 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, bail};
-use laxity_interface::Span;
-use laxity_lab::{Lab, Receive, leave_the_switch_its_core, run_ahead};
+use laxity_interface::{Bytes, Rate, Span};
+use laxity_lab::{Lab, Receive, engine::Health, leave_the_switch_its_core, run_ahead};
 
 use super::{
     super::{compare::schedule::Verdict, worker},
@@ -39,6 +39,8 @@ pub(super) struct Crew {
     ranks: Vec<Member>,
     lab: Lab,
     limit: Duration,
+    /// What the links of all ranks carry together.
+    capacity: Rate,
     /// How late the lab was at most, in runs that do not count.
     late: Option<Span>,
 }
@@ -59,10 +61,12 @@ pub(super) struct Sample {
     pub(super) delivered_mean: f64,
     /// Processor time of all ranks.
     pub(super) cpu_s: f64,
+    /// The part of all links that other traffic had meanwhile.
+    pub(super) other_load: f64,
 }
 
 impl Sample {
-    fn of(start_ns: u64, all: &[Reduced]) -> Self {
+    fn of(start_ns: u64, all: &[Reduced], other_load: f64) -> Self {
         let last = all.iter().map(|one| one.end_ns).max().unwrap_or(start_ns);
         Self {
             ms: last.saturating_sub(start_ns) as f64 / 1e6,
@@ -70,7 +74,31 @@ impl Sample {
             delivered_mean: all.iter().map(|one| one.delivered_mean).sum::<f64>()
                 / all.len().max(1) as f64,
             cpu_s: all.iter().map(|one| one.cpu_s).sum(),
+            other_load,
         }
+    }
+}
+
+/// What other traffic has brought home, and when that was so.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Others {
+    delivered: Bytes,
+    at: Span,
+}
+
+impl Others {
+    /// As the lab tells it, with its health.
+    fn now(lab: &Lab) -> Result<(Self, Health)> {
+        let status = lab.status().context("the lab does not answer")?;
+        let delivered = status.background.iter().map(|one| one.delivered.get()).sum();
+        Ok((Self { delivered: Bytes::new(delivered), at: status.up_for }, status.health))
+    }
+
+    /// The part that it had of links that carry this much.
+    fn load_until(&self, later: &Self, capacity: Rate) -> f64 {
+        let bits = (later.delivered.get() - self.delivered.get()) as f64 * 8.0;
+        let could = capacity.as_bps() as f64 * (later.at - self.at).as_secs_f64();
+        if could > 0.0 { bits / could } else { 0.0 }
     }
 }
 
@@ -79,7 +107,8 @@ impl Crew {
         // Ranks wait for each other more than they compute: packets need not interrupt them.
         let lab = args.star().up("allreduce", Receive::Threads)?;
         let program = std::env::current_exe().context("cannot find this program")?;
-        let mut crew = Self { ranks: Vec::new(), lab, limit, late: None };
+        let capacity = Rate::bps(args.rate.as_bps() * u64::from(args.ranks));
+        let mut crew = Self { ranks: Vec::new(), lab, limit, capacity, late: None };
         // A key that nobody knows and nobody will need again.
         let mut key = [0; 32];
         random::fill(&mut key)?;
@@ -118,6 +147,7 @@ impl Crew {
     /// One all-reduce by the scheme at this place, and whether it counts.
     pub(super) fn reduce(&mut self, scheme: usize) -> Result<(Sample, Verdict)> {
         self.lab.reset_health().context("the lab does not answer")?;
+        let before = Others::now(&self.lab)?.0;
         let start_ns = worker::now_ns() + LEAD_NS;
         for member in &mut self.ranks {
             member.order(&Order::Reduce { scheme, start_ns })?;
@@ -127,13 +157,14 @@ impl Crew {
             let Event::Reduced(reduced) = event else { bail!("rank {rank} said {event:?}") };
             all.push(reduced);
         }
-        let health = self.lab.status().context("the lab does not answer")?.health;
+        let (after, health) = Others::now(&self.lab)?;
+        let other_load = before.load_until(&after, self.capacity);
         self.check()?;
         let verdict = if health.is_valid() { Verdict::Valid } else { Verdict::Invalid };
         if verdict == Verdict::Invalid {
             self.late = self.late.max(Some(health.lateness.p99));
         }
-        Ok((Sample::of(start_ns, &all), verdict))
+        Ok((Sample::of(start_ns, &all, other_load), verdict))
     }
 
     /// Has every rank look at its result. Not before all have theirs: it would slow the last ones down.
@@ -255,8 +286,19 @@ mod tests {
             delivered_mean: delivered_min,
             cpu_s: 0.5,
         };
-        let sample = Sample::of(1_000_000, &[one(4_000_000, 0.98), one(3_500_000, 1.0)]);
+        let sample = Sample::of(1_000_000, &[one(4_000_000, 0.98), one(3_500_000, 1.0)], 0.25);
         assert_eq!((sample.ms, sample.delivered_min, sample.cpu_s), (3.0, 0.98, 1.0));
         assert!((sample.delivered_mean - 0.99).abs() < 1e-12);
+        assert_eq!(sample.other_load, 0.25);
+    }
+
+    #[test]
+    fn load_is_what_came_over_what_could_have_come() {
+        let others =
+            |mb: u64, ms| Others { delivered: Bytes::new(mb * 1_000_000), at: Span::from_ms(ms) };
+        // 25 MB in half a second, of links that could have carried 1 GB a second.
+        let load = others(100, 2000).load_until(&others(125, 2500), Rate::from_gbps(8));
+        assert!((load - 0.05).abs() < 1e-12, "{load}");
+        assert_eq!(others(1, 5).load_until(&others(1, 5), Rate::from_gbps(8)), 0.0);
     }
 }

@@ -58,25 +58,30 @@ impl Measured {
             .with("delivered_mean", stats::mean(&all(|sample| sample.delivered_mean)))
             .with("delivered_min", stats::min(&all(|sample| sample.delivered_min)))
             .with("cpu_s", stats::mean(&all(|sample| sample.cpu_s)))
+            .with("other_load", stats::mean(&all(|sample| sample.other_load)))
             .with("runs", self.samples.len())
             .with("invalid_runs", self.count.invalid)
     }
 }
 
-const COLUMNS: &[&str] = &[
-    "scheme",
-    "control",
-    "algorithm",
-    "mean_ms",
-    "p50_ms",
-    "p99_ms",
-    "over_ideal",
-    "delivered_mean",
-    "delivered_min",
-    "cpu_s",
-    "runs",
-    "invalid_runs",
-];
+/// What the table shows; other traffic only where there is some.
+fn columns(args: &AllReduceArgs) -> Vec<&'static str> {
+    let mut columns = vec![
+        "scheme",
+        "control",
+        "algorithm",
+        "mean_ms",
+        "p50_ms",
+        "p99_ms",
+        "over_ideal",
+        "delivered_mean",
+        "delivered_min",
+        "cpu_s",
+    ];
+    columns.extend((args.background.get() > 0.0).then_some("other_load"));
+    columns.extend(["runs", "invalid_runs"]);
+    columns
+}
 
 /// The congestion control of connections that do not choose one.
 fn default_control() -> String {
@@ -109,7 +114,7 @@ pub(super) fn show(
             "check that the folder exists and can be written to",
         )?;
     }
-    output::emit(&report, args.json, To::Stdout, COLUMNS)?;
+    output::emit(&report, args.json, To::Stdout, &columns(args))?;
     if args.json { Ok(()) } else { output::print(&words(measured), To::Stdout) }
 }
 
@@ -159,8 +164,13 @@ mod tests {
     use super::*;
 
     fn measured(scheme: Scheme, times: &[f64]) -> Measured {
-        let sample =
-            |ms: &f64| Sample { ms: *ms, delivered_min: 1.0, delivered_mean: 1.0, cpu_s: 1.0 };
+        let sample = |ms: &f64| Sample {
+            ms: *ms,
+            delivered_min: 1.0,
+            delivered_mean: 1.0,
+            cpu_s: 1.0,
+            other_load: 0.0,
+        };
         let samples: Vec<_> = times.iter().map(sample).collect();
         Measured { scheme, count: Count::default(), samples }
     }
