@@ -27,10 +27,15 @@ pub(crate) struct Star {
     pub(crate) buffer: Bytes,
     /// The part of every rank's link that TCP flows of another host fill.
     pub(crate) background: Fraction,
+    /// The largest packet, with its IP header.
+    pub(crate) mtu: u32,
 }
 
-/// A full frame: with less nothing could ever wait.
-const LEAST_BUFFER: Bytes = Bytes::new(1514);
+/// What Ethernet carries unless somebody sees to more.
+pub(crate) const ETHERNET: u32 = 1500;
+
+/// What a frame has beside its packet.
+const FRAME_HEADER: u64 = 14;
 
 impl Star {
     /// Refuses a network in which nothing could be measured, with the option named.
@@ -44,8 +49,13 @@ impl Star {
         if self.loss.get() > 0.5 {
             return Err(usage("--loss must be at most 0.5: with more, ranks would hardly meet"));
         }
-        if self.buffer < LEAST_BUFFER {
-            return Err(usage(format!("--buffer must be at least {LEAST_BUFFER}: one packet")));
+        if !(1280..=9000).contains(&self.mtu) {
+            return Err(usage("--mtu must lie between 1280 and 9000"));
+        }
+        // With less than a full frame nothing could ever wait.
+        let least = Bytes::new(u64::from(self.mtu) + FRAME_HEADER);
+        if self.buffer < least {
+            return Err(usage(format!("--buffer must be at least {least}: one packet")));
         }
         if self.background.get() > 0.9 {
             return Err(usage("--background must be at most 0.9: the rest is what is measured"));
@@ -62,11 +72,11 @@ impl Star {
 
     /// The lab file: hosts h1, h2, … around one switch, and `other` where there is other traffic.
     fn toml(&self) -> String {
-        let Self { ranks, seed, rate, rtt, loss, buffer, background } = self;
+        let Self { ranks, seed, rate, rtt, loss, buffer, background, mtu } = self;
         // A round trip crosses four links.
         let delay = *rtt / 4;
         let mut text = format!(
-            "seed = {seed}\nlink = {{ rate = '{rate}', delay = '{delay}', queue = 'port' }}\n\
+            "seed = {seed}\nlink = {{ rate = '{rate}', delay = '{delay}', queue = 'port', mtu = {mtu} }}\n\
              queues.port = {{ kind = 'single', buffer = '{buffer}' }}\n"
         );
         for number in 1..=*ranks {
@@ -100,6 +110,7 @@ mod tests {
         loss: Fraction::ZERO,
         buffer: Bytes::new(256_000),
         background: Fraction::ZERO,
+        mtu: ETHERNET,
     };
 
     fn some(part: f64) -> Fraction {
@@ -110,7 +121,8 @@ mod tests {
     fn every_lab_can_be_built() {
         let lossy = Star { loss: some(0.01), ..PLAIN };
         let busy = Star { background: some(0.5), ..lossy.clone() };
-        for (star, hosts) in [(PLAIN, 8), (lossy, 8), (busy, 9)] {
+        let jumbo = Star { mtu: 9000, ..PLAIN };
+        for (star, hosts) in [(PLAIN, 8), (lossy, 8), (busy, 9), (jumbo, 8)] {
             star.check().unwrap();
             let text = star.toml();
             let file = LabFile::from_toml(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -126,6 +138,9 @@ mod tests {
             (Star { loss: some(0.9), ..PLAIN }, "--loss"),
             (Star { background: some(0.95), ..PLAIN }, "--background"),
             (Star { buffer: Bytes::ZERO, ..PLAIN }, "--buffer"),
+            (Star { mtu: 9000, buffer: Bytes::new(9013), ..PLAIN }, "--buffer"),
+            (Star { mtu: 100, ..PLAIN }, "--mtu"),
+            (Star { mtu: 9001, ..PLAIN }, "--mtu"),
         ] {
             let error = star.check().unwrap_err().to_string();
             assert!(error.contains(named), "{error}");

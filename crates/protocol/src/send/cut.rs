@@ -101,7 +101,9 @@ fn cut_tensor(
         true => totals[0] = chunks,
         false => chunk_groups.iter().for_each(|group| totals[usize::from(*group)] += 1),
     }
-    let budgets = budgets_of(request, &totals);
+    let ends_in = chunk_groups.last().map_or(0, |group| usize::from(*group));
+    let budgets =
+        chunk_budgets(request, &totals, per_chunk, (ends_in, chunks * per_chunk - elements));
     let lanes = lanes_of(&budgets);
     let spread = (request.finish == Finish::Enough, start);
     let pool = ChunkPool::new(
@@ -119,6 +121,26 @@ fn cut_tensor(
         lanes,
         pool: Pool::Chunks(pool),
     })
+}
+
+/// What each group of a tensor may lose: as many chunks as hold, whichever they are, no more elements
+/// than may be missing. The last chunk is shorter than the others by `short`, so that this can be one
+/// chunk less than of as many messages.
+fn chunk_budgets(
+    request: &SendRequest,
+    totals: &[u64],
+    per_chunk: u64,
+    (ends_in, short): (usize, u64),
+) -> Vec<Budget> {
+    let mut budgets = budgets_of(request, totals);
+    for (at, (group, budget)) in request.groups.iter().zip(&mut budgets).enumerate() {
+        let elements = budget.total * per_chunk - if at == ends_in { short } else { 0 };
+        let may_lack = elements - group.min_delivery.of(elements);
+        if may_lack < elements {
+            budget.required = budget.total - may_lack / per_chunk;
+        }
+    }
+    budgets
 }
 
 /// The group of each chunk; nothing if all belong to the first.
@@ -239,4 +261,46 @@ fn announce(
     pool.expect(messages > 0);
     let kind = JobKind::Messages { open_window: false, max_message };
     Ok(Built { kind, bytes, piece, budgets, lanes, pool: Pool::Messages(pool) })
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_interface::Fraction;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PER_CHUNK: u64 = 100;
+
+    fn budget(elements: u64, least: f64) -> Budget {
+        let least = Fraction::new(least).unwrap();
+        let request = SendRequest::tensor(ElementType::U8, elements, least);
+        let chunks = elements.div_ceil(PER_CHUNK);
+        let short = chunks * PER_CHUNK - elements;
+        chunk_budgets(&request, &[chunks], PER_CHUNK, (0, short))[0]
+    }
+
+    #[test]
+    fn a_short_last_chunk_does_not_make_up_for_a_long_one() {
+        // Of 20 chunks one may be lost; with half a chunk less, one would be more than 5 %.
+        assert_eq!(budget(2000, 0.95).required, 19);
+        assert_eq!(budget(1950, 0.95).required, 20);
+        assert_eq!(budget(1950, 0.94).required, 19);
+        assert_eq!(budget(1950, 0.0).required, 0);
+        assert_eq!(budget(1950, 1.0).required, 20);
+        assert_eq!(budget(30, 0.5).required, 1);
+        assert_eq!(budget(0, 0.5).required, 0);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_lost_enough_elements_arrive(elements in 0u64..5000, least in 0.0..=1.0) {
+            let Budget { total, required, .. } = budget(elements, least);
+            let promised = Fraction::new(least).unwrap();
+            // The long chunks are what is lost.
+            let lost = ((total - required) * PER_CHUNK).min(elements);
+            prop_assert!(elements - lost >= promised.of(elements));
+            prop_assert!((promised.of(total)..=promised.of(total) + 1).contains(&required));
+        }
+    }
 }

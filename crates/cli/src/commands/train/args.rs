@@ -6,6 +6,8 @@ use clap::{Args as ClapArgs, ValueEnum};
 use laxity_fabric::{Algorithm, rendezvous::Transport};
 use laxity_interface::{Bytes, Fraction, Rate, Span};
 
+use crate::commands::star::ETHERNET;
+
 /// Train a small model over TCP and over Laxity, and see what the network does to it.
 ///
 /// Starts one process per rank on this machine, or in the hosts of a private network (`--lab`). Every
@@ -107,6 +109,9 @@ pub(crate) struct TrainArgs {
     /// The part of every link that other traffic fills (TCP flows from a host of their own)
     #[arg(long, default_value = "0", requires = "lab")]
     pub(super) background: Fraction,
+    /// The largest packet in the lab, with its IP header: 9000 for jumbo frames
+    #[arg(long, default_value_t = ETHERNET, requires = "lab")]
+    pub(super) mtu: u32,
     /// Write parameters after every epoch, to FILE with the transport's name as its extension
     #[arg(long, value_name = "FILE")]
     pub(super) checkpoint: Option<PathBuf>,

@@ -22,9 +22,9 @@ pub(super) enum Place {
 
 /// The lab's network: a host for every rank, the server and its helpers included.
 pub(super) fn star(args: &TrainArgs) -> Star {
-    let TrainArgs { seed, rate, rtt, loss, buffer, background, .. } = *args;
+    let TrainArgs { seed, rate, rtt, loss, buffer, background, mtu, .. } = *args;
     let ranks = Cast::new(args).ranks();
-    Star { ranks, seed, rate, rtt, loss, buffer, background }
+    Star { ranks, seed, rate, rtt, loss, buffer, background, mtu }
 }
 
 impl Place {

@@ -155,6 +155,7 @@ fn meta(args: &TrainArgs, meta: Meta) -> Meta {
         .with("loss", args.loss.get())
         .with("buffer_bytes", args.buffer.get())
         .with("background", args.background.get())
+        .with("mtu_bytes", args.mtu)
 }
 
 fn late_us(health: &Health) -> f64 {

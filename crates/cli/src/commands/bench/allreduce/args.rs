@@ -7,7 +7,10 @@ use clap::{Args, ValueEnum};
 use laxity_fabric::{Algorithm, rendezvous::Transport};
 use laxity_interface::{Bytes, Fraction, Rate, Span};
 
-use crate::{commands::star::Star, failure::usage};
+use crate::{
+    commands::star::{ETHERNET, Star},
+    failure::usage,
+};
 
 /// Compare all-reduces over kernel TCP and Laxity in a lab
 ///
@@ -53,6 +56,9 @@ pub(crate) struct AllReduceArgs {
     /// What may wait at a port.
     #[arg(long, default_value = "256KB")]
     pub(super) buffer: Bytes,
+    /// The largest packet, with its IP header: 9000 where switches and cards are set up for jumbo frames.
+    #[arg(long, default_value_t = ETHERNET)]
+    pub(super) mtu: u32,
     /// Tell Laxity the rate of the links, as an operator may.
     #[arg(long)]
     pub(super) line_rate: bool,
@@ -184,8 +190,8 @@ impl AllReduceArgs {
 
     /// The network.
     pub(super) fn star(&self) -> Star {
-        let Self { ranks, seed, rate, rtt, loss, buffer, background, .. } = *self;
-        Star { ranks, seed, rate, rtt, loss, buffer, background }
+        let Self { ranks, seed, rate, rtt, loss, buffer, background, mtu, .. } = *self;
+        Star { ranks, seed, rate, rtt, loss, buffer, background, mtu }
     }
 
     /// Numbers in the tensor.
@@ -237,6 +243,7 @@ mod tests {
             (&["--min-delivery", "0"], "--min-delivery"),
             (&["--background", "95%"], "--background"),
             (&["--ranks", "1"], "--ranks"),
+            (&["--mtu", "64"], "--mtu"),
             (&["--schemes", "vegas"], "vegas"),
         ] {
             let error = parse(words).unwrap_err().to_string();

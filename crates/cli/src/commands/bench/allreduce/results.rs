@@ -48,6 +48,7 @@ impl Measured {
             .with("bytes", args.size.get())
             .with("loss", args.loss.get())
             .with("background", args.background.get())
+            .with("mtu_bytes", args.mtu)
             .with("min_delivery", self.scheme.min_delivery(args).get())
             .with("mean_ms", of(|s| s.mean))
             .with("p50_ms", of(|s| s.p50))
@@ -123,9 +124,10 @@ fn picture(args: &AllReduceArgs, measured: &[Measured]) -> String {
     let percent = |part: f64| format!("{:.1}", part * 100.0).trim_end_matches(".0").to_owned();
     let mut chart = CdfChart::new(title)
         .subtitle(format!(
-            "{}, {} round trip, {} % loss, {} % other traffic",
+            "{}, {} round trip, packets of {} bytes, {} % loss, {} % other traffic",
             args.rate,
             args.rtt,
+            args.mtu,
             percent(args.loss.get()),
             percent(args.background.get()),
         ))
