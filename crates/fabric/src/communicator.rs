@@ -55,7 +55,8 @@ pub enum SplitError {
 impl<C: Carrier> Communicator<C> {
     /// This rank among `ranks`.
     pub fn new(carrier: C, ranks: u32) -> Self {
-        let engine = Engine::new(carrier.rank());
+        let mut engine = Engine::new(carrier.rank());
+        engine.set_network(carrier.expects());
         Self::with_engine(carrier, engine, ranks)
     }
 

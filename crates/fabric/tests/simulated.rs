@@ -99,6 +99,22 @@ fn a_lossy_network_leaves_all_ranks_with_the_same_bits_and_no_less_than_was_prom
 }
 
 #[test]
+fn a_short_last_packet_does_not_let_a_shard_lose_more_than_was_promised() {
+    // Shards of 20 packets, the last of which is about half full: one packet would be more than 5 %.
+    for (seed, packet) in (340..=360).step_by(4).enumerate() {
+        let mut setup = network(4, 64, seed as u64);
+        let what = Trouble::Loss { probability: Fraction::new(0.05).unwrap() };
+        setup.faults.push(Fault::everywhere(what));
+        let options = Options::at_least(Fraction::new(0.95).unwrap());
+        for (_, outcome, _) in
+            all_reduce(&setup, "laxity", 4, 4 * (20 * packet - packet / 2), &options)
+        {
+            assert!(outcome.least_delivered() >= 0.95, "seed {seed}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
 fn two_hundred_and_fifty_six_ranks_in_one_process() {
     let ends = all_reduce(&network(256, 512, 1), "laxity", 256, 20_000, &Options::default());
     assert_eq!(ends.len(), 256);

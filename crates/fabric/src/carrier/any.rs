@@ -5,7 +5,7 @@ use std::time::Duration;
 use laxity_interface::Time;
 
 use super::{Carrier, Event, Parcel, laxity::LaxityCarrier, tcp::TcpCarrier};
-use crate::rank::Rank;
+use crate::{collective::Network, rank::Rank};
 
 /// One of the carriers over real networks.
 #[derive(Debug)]
@@ -61,6 +61,13 @@ impl Carrier for AnyCarrier {
         match self {
             Self::Tcp(carrier) => carrier.wait_event(until),
             Self::Laxity(carrier) => carrier.wait_event(until),
+        }
+    }
+
+    fn expects(&self) -> Network {
+        match self {
+            Self::Tcp(carrier) => carrier.expects(),
+            Self::Laxity(carrier) => carrier.expects(),
         }
     }
 }

@@ -21,7 +21,7 @@ use laxity_interface::{Fraction, Span, Time};
 
 pub use self::any::AnyCarrier;
 pub use self::envelope::{Channel, Envelope, EnvelopeError, Lane, Signature};
-use crate::rank::Rank;
+use crate::{collective::Network, rank::Rank};
 
 /// Bytes for one other rank.
 #[derive(Clone, PartialEq, Debug)]
@@ -126,4 +126,10 @@ pub trait Carrier {
     /// The next event; waits for one until `until` (`None`: as long as it takes). `Some(now)` asks
     /// without waiting. `None` is returned when the time has come and nothing happened.
     fn wait_event(&mut self, until: Option<Time>) -> Option<Event>;
+
+    /// What to take the network for until it is measured. All ranks have the same transport, so all
+    /// expect the same.
+    fn expects(&self) -> Network {
+        Network::default()
+    }
 }

@@ -23,6 +23,7 @@ use crate::{
         laxity::{LaxityCarrier, LaxityPort},
         tcp::{TcpCarrier, TcpPort, hello::Credentials},
     },
+    collective::Network,
     rank::Rank,
 };
 
@@ -215,6 +216,10 @@ impl Carrier for Fabric {
 
     fn wait_event(&mut self, until: Option<Time>) -> Option<Event> {
         self.carrier.wait_event(until)
+    }
+
+    fn expects(&self) -> Network {
+        self.carrier.expects()
     }
 }
 

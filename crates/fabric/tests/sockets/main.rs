@@ -1,5 +1,6 @@
 //! Real sockets and real processes: membership, parcels, death, loss.
 
+mod choice;
 mod common;
 mod death;
 mod loss;

@@ -37,6 +37,7 @@ use self::{
 use super::tcp::hello::Credentials;
 use crate::{
     carrier::{Arrival, Carrier, Envelope, Event, Parcel},
+    collective::Network,
     rank::Rank,
     rendezvous::{client::Departure, refusals::Refusals, secret::Secret},
 };
@@ -534,6 +535,13 @@ impl Carrier for LaxityCarrier {
                 None => {}
             }
         }
+    }
+
+    /// Senders to one rank share its link without overfilling it, and every parcel is a job of its
+    /// own: a ring's many parcels cost more than a crowd.
+    fn expects(&self) -> Network {
+        let usual = Network::default();
+        Network { crowded: usual.bandwidth, ..usual }
     }
 }
 

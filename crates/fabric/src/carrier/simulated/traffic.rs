@@ -172,11 +172,7 @@ impl Driver for Traffic {
                 tag,
                 messages: chunks(parcel.body.len()),
                 ready: Ready::AtOnce,
-                // Without a body there is only the envelope, which always arrives.
-                min_delivery: match parcel.body.is_empty() {
-                    true => Fraction::ONE,
-                    false => parcel.slack.min_delivery,
-                },
+                min_delivery: least(&parcel),
             };
             if let Some(limit) = parcel.slack.limit {
                 self.limits.insert((now + limit, tag), ());
@@ -219,6 +215,23 @@ fn chunks(length: usize) -> Messages {
         true => Messages::Equal { count: 1, bytes: Envelope::BYTES as u32 },
         false => Messages::Sizes(sizes.into()),
     }
+}
+
+/// The least part of a parcel's chunks: with the last one shorter than the others, the same part of chunks
+/// can be less of the elements.
+fn least(parcel: &Parcel) -> Fraction {
+    let chunks = parcel.body.len().div_ceil(CHUNK);
+    if chunks == 0 {
+        return Fraction::ONE; // There is only the envelope, which always arrives.
+    }
+    let size = parcel.envelope.signature.element.size();
+    let elements = (parcel.body.len() / size) as u64;
+    let may_lack = elements - parcel.slack.min_delivery.of(elements);
+    if may_lack == elements {
+        return parcel.slack.min_delivery;
+    }
+    let may_lose = may_lack as usize / (CHUNK / size);
+    Fraction::new((chunks - may_lose) as f64 / chunks as f64).unwrap_or(Fraction::ONE)
 }
 
 /// Missing chunks in elements.

@@ -116,7 +116,7 @@ pub(super) fn show(
         )?;
     }
     output::emit(&report, args.json, To::Stdout, &columns(args))?;
-    if args.json { Ok(()) } else { output::print(&words(measured), To::Stdout) }
+    if args.json { Ok(()) } else { output::print(&words(args, measured), To::Stdout) }
 }
 
 fn picture(args: &AllReduceArgs, measured: &[Measured]) -> String {
@@ -140,8 +140,8 @@ fn picture(args: &AllReduceArgs, measured: &[Measured]) -> String {
     chart.to_svg()
 }
 
-/// How many times longer the others took than Laxity.
-fn words(measured: &[Measured]) -> String {
+/// How many times longer the others took than Laxity, and what nobody can do.
+fn words(args: &AllReduceArgs, measured: &[Measured]) -> String {
     let Some(own) = measured.iter().find(|one| one.scheme == Scheme::Laxity) else {
         return String::new();
     };
@@ -158,12 +158,34 @@ fn words(measured: &[Measured]) -> String {
         return String::new();
     }
     let list = ratios.join(", ");
-    format!("\nHow many times longer than Laxity, in the mean (and at p99): {list}\n")
+    let mut words =
+        format!("\nHow many times longer than Laxity, in the mean (and at p99): {list}\n");
+    let taken = args.background.get();
+    if taken > 0.0 {
+        let least = args.ideal_ms() / (1.0 - taken);
+        words += &format!(
+            "Everything takes at least {least:.0} ms where other traffic has its {:.0} % of the links\n",
+            taken * 100.0
+        );
+    }
+    words
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: AllReduceArgs,
+    }
+
+    fn args(words: &[&str]) -> AllReduceArgs {
+        Line::parse_from(std::iter::once("allreduce").chain(words.iter().copied())).args
+    }
 
     fn measured(scheme: Scheme, times: &[f64]) -> Measured {
         let sample = |ms: &f64| Sample {
@@ -184,8 +206,17 @@ mod tests {
             measured(Scheme::Bbr, &[]),
             measured(Scheme::Laxity, &[50.0, 150.0]),
         ];
-        let words = words(&all);
+        let args = args(&[]);
+        let words = words(&args, &all);
         assert!(words.contains("cubic 2.00 (2.00)") && !words.contains("bbr"), "{words}");
-        assert_eq!(super::words(&all[..2]), "");
+        assert!(!words.contains("other traffic"), "{words}");
+        assert_eq!(super::words(&args, &all[..2]), "");
+    }
+
+    #[test]
+    fn what_other_traffic_leaves_bounds_everybody() {
+        let all = [measured(Scheme::Cubic, &[900.0]), measured(Scheme::Laxity, &[800.0])];
+        let words = words(&args(&["--background", "0.5"]), &all);
+        assert!(words.contains("at least 700 ms where other traffic has its 50 %"), "{words}");
     }
 }
