@@ -8,13 +8,11 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, bail};
-use laxity_interface::{Bytes, Rate, Span};
-use laxity_lab::{
-    BackgroundStatus, Lab, Receive, engine::Health, leave_the_switch_its_core, run_ahead,
-};
+use laxity_interface::{Rate, Span};
+use laxity_lab::{Lab, Receive, leave_the_switch_its_core, run_ahead};
 
 use super::{
-    super::{compare::schedule::Verdict, worker},
+    super::{compare::schedule::Verdict, others::Others, worker},
     args::{AllReduceArgs, Scheme},
     message::{Contender, Event, Join, Order, Reduced},
 };
@@ -32,11 +30,6 @@ const MEET: Duration = Duration::from_secs(60);
 const LEAVE: Duration = Duration::from_secs(10);
 /// How long others may take to tell what a rank's failure meant for them.
 const CONSEQUENCES: Duration = Duration::from_secs(2);
-/// What other traffic may have under way to one rank when a run begins: three times what flows of these
-/// sizes have in the mean where they fill half a link.
-const USUAL: Bytes = Bytes::new(2_000_000);
-/// How long a run waits for what other traffic could not carry during the one before.
-const CATCH_UP: Duration = Duration::from_secs(10);
 /// From the order to start until the start: every rank has heard it by then.
 const LEAD_NS: u64 = 30_000_000;
 
@@ -86,39 +79,6 @@ impl Sample {
     }
 }
 
-/// What other traffic has brought home of what it was to carry, and when that was so.
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Others {
-    offered: Bytes,
-    delivered: Bytes,
-    at: Span,
-}
-
-impl Others {
-    /// As the lab tells it, with its health.
-    fn now(lab: &Lab) -> Result<(Self, Health)> {
-        let status = lab.status().context("the lab does not answer")?;
-        let sum = |of: fn(&BackgroundStatus) -> Bytes| {
-            Bytes::new(status.background.iter().map(|one| of(one).get()).sum())
-        };
-        let (offered, delivered) = (sum(|one| one.offered), sum(|one| one.delivered));
-        Ok((Self { offered, delivered, at: status.up_for }, status.health))
-    }
-
-    /// Whether it has no more under way to so many ranks than it usually has.
-    fn is_usual(&self, ranks: usize) -> bool {
-        let under_way = self.offered.get().saturating_sub(self.delivered.get());
-        under_way <= USUAL.get() * ranks as u64
-    }
-
-    /// The part that it had of links that carry this much.
-    fn load_until(&self, later: &Self, capacity: Rate) -> f64 {
-        let bits = (later.delivered.get() - self.delivered.get()) as f64 * 8.0;
-        let could = capacity.as_bps() as f64 * (later.at - self.at).as_secs_f64();
-        if could > 0.0 { bits / could } else { 0.0 }
-    }
-}
-
 impl Crew {
     pub(super) fn up(args: &AllReduceArgs, limit: Duration) -> Result<Self> {
         // Ranks wait for each other more than they compute: packets need not interrupt them.
@@ -163,9 +123,9 @@ impl Crew {
 
     /// One all-reduce by the scheme at this place, and whether it counts.
     pub(super) fn reduce(&mut self, scheme: usize) -> Result<(Sample, Verdict)> {
-        self.let_others_catch_up()?;
+        Others::let_catch_up(&self.lab, self.ranks.len())?;
         self.lab.reset_health().context("the lab does not answer")?;
-        let before = Others::now(&self.lab)?.0;
+        let before = Others::of(&self.lab.status().context("the lab does not answer")?);
         let start_ns = worker::now_ns() + LEAD_NS;
         for member in &mut self.ranks {
             member.order(&Order::Reduce { scheme, start_ns })?;
@@ -175,25 +135,15 @@ impl Crew {
             let Event::Reduced(reduced) = event else { bail!("rank {rank} said {event:?}") };
             all.push(reduced);
         }
-        let (after, health) = Others::now(&self.lab)?;
-        let other_load = before.load_until(&after, self.capacity);
+        let status = self.lab.status().context("the lab does not answer")?;
+        let other_load = before.load_until(&Others::of(&status), self.capacity);
         self.check()?;
+        let health = status.health;
         let verdict = if health.is_valid() { Verdict::Valid } else { Verdict::Invalid };
         if verdict == Verdict::Invalid {
             self.late = self.late.max(Some(health.lateness.p99));
         }
         Ok((Sample::of(start_ns, &all, other_load), verdict))
-    }
-
-    /// Waits until other traffic is as it is without all-reduces: what one scheme has kept it from carrying
-    /// must not meet the scheme that is next.
-    fn let_others_catch_up(&self) -> Result<()> {
-        let until = Instant::now() + CATCH_UP;
-        while !Others::now(&self.lab)?.0.is_usual(self.ranks.len()) && Instant::now() < until {
-            signal::check()?;
-            std::thread::sleep(TICK / 10);
-        }
-        Ok(())
     }
 
     /// Has every rank look at its result. Not before all have theirs: it would slow the last ones down.
@@ -319,19 +269,5 @@ mod tests {
         assert_eq!((sample.ms, sample.delivered_min, sample.cpu_s), (3.0, 0.98, 1.0));
         assert!((sample.delivered_mean - 0.99).abs() < 1e-12);
         assert_eq!(sample.other_load, 0.25);
-    }
-
-    #[test]
-    fn load_is_what_came_over_what_could_have_come() {
-        let others = |mb: u64, ms| {
-            let delivered = Bytes::new(mb * 1_000_000);
-            Others { offered: delivered, delivered, at: Span::from_ms(ms) }
-        };
-        // 25 MB in half a second, of links that could have carried 1 GB a second.
-        let load = others(100, 2000).load_until(&others(125, 2500), Rate::from_gbps(8));
-        assert!((load - 0.05).abs() < 1e-12, "{load}");
-        assert_eq!(others(1, 5).load_until(&others(1, 5), Rate::from_gbps(8)), 0.0);
-        let behind = Others { offered: Bytes::new(117_000_000), ..others(100, 0) };
-        assert!(!behind.is_usual(8) && behind.is_usual(9) && others(1, 5).is_usual(1));
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn toml(setting: &Setting) -> String {
 }
 
 /// Hosts whose ports other traffic fills: those that receive.
-fn measured_hosts(setting: &Setting) -> std::ops::RangeInclusive<usize> {
+pub(super) fn measured_hosts(setting: &Setting) -> std::ops::RangeInclusive<usize> {
     match setting.case {
         Case::Loss => 2..=2,
         Case::Incast => GROUP + 1..=GROUP + 1,

@@ -10,6 +10,7 @@ use laxity_interface::Span;
 use laxity_lab::{Lab, LabFile, run_ahead};
 
 use super::{
+    super::others::Others,
     crew::Worker,
     network,
     plan::Setting,
@@ -27,6 +28,8 @@ pub(super) struct Stage {
     seats: Vec<Seat>,
     lab: Lab,
     tcp_ecn: bool,
+    /// How many hosts receive, and have other traffic on their links.
+    receivers: usize,
     trouble: Option<Trouble>,
 }
 
@@ -68,7 +71,8 @@ impl Stage {
             .context("a lab file of our own was refused")?;
         let name = format!("compare-{}-{number}", std::process::id());
         let lab = Lab::up(&file, &name, daemon_command()?)?;
-        let mut stage = Self { seats: Vec::new(), lab, tcp_ecn, trouble: None };
+        let receivers = network::measured_hosts(setting).count();
+        let mut stage = Self { seats: Vec::new(), lab, tcp_ecn, receivers, trouble: None };
         stage.hire(setting.hosts())?;
         Ok(stage)
     }
@@ -97,6 +101,7 @@ impl Stage {
 
     /// One run. Errors are those that no other run would mend.
     pub(super) fn run(&mut self, flows: &[Flow], terms: &Terms) -> Result<Run> {
+        Others::let_catch_up(&self.lab, self.receivers)?;
         let lab = &self.lab;
         let reset = || lab.reset_health().context("the lab does not answer");
         match play(&mut self.seats, flows, terms, reset) {
