@@ -56,7 +56,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let scheme: Scheme = text(0, "laxity").parse()?;
     let algorithm = match text(1, "transpose") {
         "ring" => Algorithm::Ring,
-        _ => Algorithm::Transpose,
+        "transpose" => Algorithm::Transpose,
+        other => return Err(format!("`{other}` is neither ring nor transpose").into()),
     };
     let options = Options { algorithm, ..Options::at_least(text(2, "0.98").parse()?) };
     let loss: Fraction = text(3, "0").parse()?;
