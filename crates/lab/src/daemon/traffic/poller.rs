@@ -56,6 +56,42 @@ impl Poller {
     }
 }
 
+/// Bytes without content, to be sent without being copied.
+#[derive(Debug)]
+pub(super) struct Zeros {
+    file: OwnedFd,
+    length: usize,
+}
+
+impl Zeros {
+    /// At most so many at a time.
+    pub(super) fn new(length: usize) -> io::Result<Self> {
+        // SAFETY: the name ends with NUL; the result is checked.
+        let fd = unsafe { libc::memfd_create(c"zeros".as_ptr(), libc::MFD_CLOEXEC) };
+        if fd == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just made it, for us.
+        let file = unsafe { OwnedFd::from_raw_fd(fd) };
+        // SAFETY: only numbers are passed. What a file lacks below its length reads as zeros.
+        if unsafe { libc::ftruncate(file.as_raw_fd(), length as libc::off_t) } == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { file, length })
+    }
+
+    /// Hands up to so many to a socket; how many it took. Writing them from memory would copy them, and
+    /// traffic of several Gbit/s would take a large part of the core that hosts share with it.
+    pub(super) fn send(&self, socket: &impl AsFd, most: u64) -> io::Result<usize> {
+        let part = usize::try_from(most).unwrap_or(usize::MAX).min(self.length);
+        let (to, from) = (socket.as_fd().as_raw_fd(), self.file.as_raw_fd());
+        let mut start: libc::off_t = 0;
+        // SAFETY: the kernel reads and writes one number, which is valid during the call.
+        let sent = unsafe { libc::sendfile(to, from, &raw mut start, part) };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    }
+}
+
 /// Takes what has arrived at a socket without looking at it; how much. 0 from TCP is its end.
 pub(super) fn discard(socket: &impl AsFd) -> io::Result<usize> {
     const ROOM: usize = 1 << 20;

@@ -1,7 +1,7 @@
 //! Flows over the kernel's TCP.
 
 use std::{
-    io::{self, ErrorKind, Write},
+    io::{self, ErrorKind},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     sync::atomic::Ordering::Relaxed,
     time::Instant,
@@ -11,7 +11,7 @@ use socket2::{Domain, Socket, Type};
 
 use super::{
     Carrier, Shared, Stats,
-    poller::{Poller, discard, set_option, unacknowledged},
+    poller::{Poller, Zeros, discard, set_option, unacknowledged},
 };
 use crate::{file::Background, host::site};
 
@@ -37,7 +37,7 @@ pub(super) struct Tcp<'a> {
     listeners: Vec<(usize, TcpListener, SocketAddr)>,
     senders: Vec<Option<Sender>>,
     receivers: Vec<Option<TcpStream>>,
-    zeros: Vec<u8>,
+    zeros: Zeros,
     endless: bool,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Tcp<'a> {
             listeners,
             senders: Vec::new(),
             receivers: Vec::new(),
-            zeros: vec![0; PART],
+            zeros: Zeros::new(PART)?,
             endless: false,
         })
     }
@@ -136,8 +136,7 @@ impl<'a> Tcp<'a> {
     fn push(&mut self, place: usize) {
         let Some(Some(sender)) = self.senders.get_mut(place) else { return };
         while sender.left > 0 {
-            let part = (sender.left as usize).min(PART);
-            match sender.stream.write(&self.zeros[..part]) {
+            match self.zeros.send(&sender.stream, sender.left) {
                 Ok(written) => {
                     sender.left -= written as u64;
                     if self.endless {
