@@ -33,8 +33,11 @@ const LEAVE: Duration = Duration::from_secs(10);
 /// How long others may take to tell what a rank's failure meant for them.
 const CONSEQUENCES: Duration = Duration::from_secs(2);
 /// What other traffic may have under way to one rank when a run begins: three times what flows of these
-/// sizes have in the mean where they fill half a link.
+/// sizes have in the mean where they fill half a link of 1 Gbit/s and round trips are short.
 const USUAL: Bytes = Bytes::new(2_000_000);
+/// Round trips that its largest flows take while they find out how fast they can go. Where those are long,
+/// most of what is under way waits for that.
+const SLOW_START: u64 = 10;
 /// How long a run waits for what other traffic could not carry during the one before.
 const CATCH_UP: Duration = Duration::from_secs(10);
 /// From the order to start until the start: every rank has heard it by then.
@@ -48,6 +51,8 @@ pub(super) struct Crew {
     limit: Duration,
     /// What the links of all ranks carry together.
     capacity: Rate,
+    /// What other traffic may have under way when a run begins.
+    usual: Bytes,
     /// How late the lab was at most, in runs that do not count.
     late: Option<Span>,
 }
@@ -105,10 +110,9 @@ impl Others {
         Ok((Self { offered, delivered, at: status.up_for }, status.health))
     }
 
-    /// Whether it has no more under way to so many ranks than it usually has.
-    fn is_usual(&self, ranks: usize) -> bool {
-        let under_way = self.offered.get().saturating_sub(self.delivered.get());
-        under_way <= USUAL.get() * ranks as u64
+    /// Whether it has no more under way than it usually has.
+    fn is_usual(&self, usual: Bytes) -> bool {
+        self.offered.get().saturating_sub(self.delivered.get()) <= usual.get()
     }
 
     /// The part that it had of links that carry this much.
@@ -119,13 +123,20 @@ impl Others {
     }
 }
 
+/// What other traffic may have under way to all ranks.
+fn usual(args: &AllReduceArgs) -> Bytes {
+    let begin = args.rate.bytes_in(args.rtt * SLOW_START).get() as f64 * args.background.get();
+    Bytes::new(USUAL.get().max((3.0 * begin) as u64) * u64::from(args.ranks))
+}
+
 impl Crew {
     pub(super) fn up(args: &AllReduceArgs, limit: Duration) -> Result<Self> {
         // Ranks wait for each other more than they compute: packets need not interrupt them.
         let lab = args.star().up("allreduce", Receive::Threads)?;
         let program = std::env::current_exe().context("cannot find this program")?;
         let capacity = Rate::bps(args.rate.as_bps() * u64::from(args.ranks));
-        let mut crew = Self { ranks: Vec::new(), lab, limit, capacity, late: None };
+        let usual = usual(args);
+        let mut crew = Self { ranks: Vec::new(), lab, limit, capacity, usual, late: None };
         // A key that nobody knows and nobody will need again.
         let mut key = [0; 32];
         random::fill(&mut key)?;
@@ -189,7 +200,7 @@ impl Crew {
     /// must not meet the scheme that is next.
     fn let_others_catch_up(&self) -> Result<()> {
         let until = Instant::now() + CATCH_UP;
-        while !Others::now(&self.lab)?.0.is_usual(self.ranks.len()) && Instant::now() < until {
+        while !Others::now(&self.lab)?.0.is_usual(self.usual) && Instant::now() < until {
             signal::check()?;
             std::thread::sleep(TICK / 10);
         }
@@ -214,11 +225,16 @@ impl Crew {
         self.late
     }
 
+    /// Runs until now were not to count anyway.
+    pub(super) fn forget_late(&mut self) {
+        self.late = None;
+    }
+
     /// What each rank says next.
-    fn hear(&self, patience: Duration) -> Result<Vec<Event>> {
+    fn hear(&mut self, patience: Duration) -> Result<Vec<Event>> {
         let mut until = Instant::now() + patience;
         let (mut events, mut failures) = (Vec::new(), Vec::new());
-        for (rank, member) in self.ranks.iter().enumerate() {
+        for (rank, member) in self.ranks.iter_mut().enumerate() {
             match member.hear(until) {
                 Ok(event) => events.push(event),
                 Err(error) if error.is::<Interrupted>() => return Err(error),
@@ -275,7 +291,7 @@ impl Member {
         self.orders.write_all(&line).context("a rank has ended")
     }
 
-    fn hear(&self, until: Instant) -> Result<Event> {
+    fn hear(&mut self, until: Instant) -> Result<Event> {
         loop {
             signal::check()?;
             let left = until.saturating_duration_since(Instant::now());
@@ -288,7 +304,10 @@ impl Member {
                     // A signal from the terminal reaches the ranks too, and they go first.
                     std::thread::sleep(TICK / 10);
                     signal::check()?;
-                    bail!("it has ended; what it said is above");
+                    match self.child.try_wait()? {
+                        Some(status) => bail!("it has ended with {status}; what it said is above"),
+                        None => bail!("it says nothing any more; what it said is above"),
+                    }
                 }
             }
         }
@@ -332,6 +351,22 @@ mod tests {
         assert!((load - 0.05).abs() < 1e-12, "{load}");
         assert_eq!(others(1, 5).load_until(&others(1, 5), Rate::from_gbps(8)), 0.0);
         let behind = Others { offered: Bytes::new(117_000_000), ..others(100, 0) };
-        assert!(!behind.is_usual(8) && behind.is_usual(9) && others(1, 5).is_usual(1));
+        let ranks = |count: u64| Bytes::new(USUAL.get() * count);
+        assert!(!behind.is_usual(ranks(8)) && behind.is_usual(ranks(9)));
+        assert!(others(1, 5).is_usual(ranks(1)));
+    }
+
+    #[test]
+    fn where_round_trips_are_long_more_is_usual() {
+        use clap::Parser;
+        #[derive(Parser)]
+        struct Line {
+            #[command(flatten)]
+            args: AllReduceArgs,
+        }
+        let of = |line: &str| usual(&Line::parse_from(line.split(' ')).args).get();
+        assert_eq!(of("allreduce --background 0.5"), 8 * USUAL.get());
+        // 62.5 MB a second for 200 ms, three times.
+        assert_eq!(of("allreduce --background 0.5 --rtt 20ms --ranks 2"), 2 * 37_500_000);
     }
 }
