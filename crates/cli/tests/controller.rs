@@ -214,6 +214,12 @@ fn mistakes_say_what_to_do() {
     let key = desk.path("job.key");
     let none = run(&["why", "x", "--controller", &running.address, "--key-file", &key]);
     assert_eq!(none.status.code(), Some(2));
+    let far = run(&["why", "x", "--controller", "127.0.0.1:74000", "--insecure"]);
+    assert_eq!(far.status.code(), Some(2), "nobody else is asked: {}", text(&far.stderr));
+    assert!(text(&far.stderr).contains("no port that there can be"), "{}", text(&far.stderr));
+    let words = ["why", "x", "--controller", &running.address, "--certificate", &key];
+    let no_pem = text(&run(&[&words[..], &["--key-file", &key]].concat()).stderr);
+    assert!(no_pem.contains("there is no certificate in it"), "{no_pem}");
     let (folder, state) = (desk.path("ctl"), desk.path("state"));
     let words = ["controller", "--listen", "127.0.0.1:0", "--certificate", &folder];
     let second = run(&[&words[..], &["--key-file", &key, "--state", &state]].concat());

@@ -94,6 +94,48 @@ fn what_cannot_be_trained_is_said_before_anything_starts() {
 }
 
 #[test]
+fn a_wrong_checkpoint_is_refused_once_and_not_by_every_rank() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let odd = folder.path().join("odd");
+    std::fs::write(&odd, [0; 40]).unwrap();
+    for path in [odd.as_path(), folder.path()] {
+        let output = run(&["train", "--quick", "--resume", path.to_str().unwrap()]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert_eq!(said.matches("cannot begin with").count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn a_picture_that_cannot_be_written_takes_no_results_away() {
+    let words = ["train", "--quick", "--epochs", "1", "--ranks", "1", "--transport", "tcp"];
+    let output = run(&[&words[..], &["--json", "--svg", "/dev/full"]].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("`/dev/full`"), "{}", text(&output.stderr));
+    assert_eq!(json(&output)["rows"][0]["epoch"], 1);
+}
+
+#[test]
+fn a_congestion_control_that_there_is_not_ends_a_training_of_any_size() {
+    for ranks in ["2", "3"] {
+        let words = ["train", "--quick", "--transport", "tcp", "--tcp-control", "pigeons"];
+        let output = run(&[&words[..], &["--ranks", ranks]].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("`pigeons` cannot be used"), "{said}");
+    }
+}
+
+#[test]
+fn a_kill_that_would_never_come_is_refused() {
+    let words = ["train", "--quick", "--mode", "async", "--ranks", "2", "--epochs", "1"];
+    let output = run(&[&words[..], &["--kill", "worker", "--kill-at", "1000000"]].concat());
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("--kill-at 1000000: this training has 156 updates"), "{said}");
+}
+
+#[test]
 fn the_help_names_every_model() {
     let help = text(&run(&["train", "--help"]).stdout);
     for model in laxity_learn::JOBS {

@@ -48,8 +48,12 @@ impl<'a> Job<'a> {
     }
 
     fn rank(&self, rank: u32, key: &str, words: &[&str]) -> Process {
-        let mut command = laxity(&["train", "--quick", "--epochs", "1"]);
-        command.args(words).env("RANK", rank.to_string());
+        self.rank_of(rank, key, &[&["train", "--quick", "--epochs", "1"], words].concat())
+    }
+
+    fn rank_of(&self, rank: u32, key: &str, words: &[&str]) -> Process {
+        let mut command = laxity(words);
+        command.env("RANK", rank.to_string());
         command.env("WORLD_SIZE", self.world.to_string()).env("MASTER_ADDR", "127.0.0.1");
         command.env("MASTER_PORT", self.port.to_string()).env("LAXITY_TRANSPORT", self.transport);
         command.env("LAXITY_KEY_FILE", self.folder.join(key));
@@ -123,5 +127,48 @@ fn an_update_of_another_shape() {
         let said = job.rank(1, "job.key", &words("mf")).refused();
         assert!(said.contains("rank 1") && said.contains("rank 2"), "{said}");
         assert!(said.contains("elements"), "{said}");
+    }
+}
+
+#[test]
+fn ranks_that_were_not_told_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    key(folder.path(), "job.key");
+    for transport in TRANSPORTS {
+        let job = Job::new(folder.path(), transport, 2);
+        let first = job.rank(0, "job.key", &[]);
+        let other = job.rank(1, "job.key", &["--seed", "7"]);
+        for said in [first.refused(), other.refused()] {
+            assert!(said.contains("rank 0") && said.contains("rank 1"), "{said}");
+            assert!(said.contains("--seed 7") || said.contains("--seed 1"), "{said}");
+        }
+        let job = Job::new(folder.path(), transport, 2);
+        let first = job.rank(0, "job.key", &[]);
+        let other = job.rank_of(1, "job.key", &["train", "--quick", "--epochs", "2"]);
+        for said in [first.refused(), other.refused()] {
+            assert!(said.contains("is to make") && said.contains("--epochs"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn what_a_single_rank_cannot_do_is_said_before_it_looks_for_others() {
+    let folder = tempfile::tempdir().unwrap();
+    key(folder.path(), "job.key");
+    let job = Job::new(folder.path(), "laxity", 2);
+    for (words, named) in [
+        (
+            &["--mode", "async", "--ranks", "2"][..],
+            "3 ranks: 2 workers, a server, and WORLD_SIZE is 2",
+        ),
+        (&["--lab"], "--lab is for whoever starts all ranks"),
+        (&["--json"], "--json is for whoever starts all ranks"),
+        (&["--replica"], "--mode"),
+        (&["--model", "gpt"], "known are mlp"),
+    ] {
+        let output = finish(job.rank(0, "job.key", words).0.take().unwrap());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.contains(named), "{words:?}: {said}");
     }
 }

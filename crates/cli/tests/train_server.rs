@@ -45,6 +45,17 @@ fn a_server_that_is_killed_is_replaced_and_nothing_acknowledged_is_lost() {
 }
 
 #[test]
+fn a_server_that_leaves_at_the_end_is_not_replaced() {
+    for _ in 0..3 {
+        for row in train(&["--mode", "async", "--ranks", "2", "--replica", "--epochs", "1"]) {
+            let none = serde_json::Value::Null;
+            assert_eq!((&row["promotions"], &row["promoted_at"]), (&0.into(), &none), "{row}");
+            assert_eq!(row["killed"], none, "{row}");
+        }
+    }
+}
+
+#[test]
 fn a_round_that_loses_its_server_is_done_again() {
     let words = ["--mode", "sync", "--ranks", "2", "--replica", "--kill", "server"];
     for row in train(&[&words[..], &["--epochs", "3"]].concat()) {

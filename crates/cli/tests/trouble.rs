@@ -122,6 +122,22 @@ fn an_interrupted_receiver_says_so_and_leaves_nothing() {
 }
 
 #[test]
+fn a_signal_that_is_sent_twice_at_once_is_one_request_to_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("b");
+    let receiver = Receiver::start(&[to.to_str().unwrap(), "--insecure"]);
+    let id = receiver.id().to_string();
+    // As `timeout` does, which sends it to the process and to its group. It may be gone by then.
+    for _ in 0..2 {
+        let _ = Command::new("kill").args(["-TERM", &id]).stderr(Stdio::null()).status().unwrap();
+    }
+    let received = receiver.finish();
+    let said = text(&received.stderr);
+    assert_eq!(received.status.code(), Some(143), "{:?}: {said}", received.status);
+    assert!(said.contains("told to stop"), "{said}");
+}
+
+#[test]
 fn an_interrupted_stream_is_told_to_both_sides() {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("b");

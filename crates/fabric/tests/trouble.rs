@@ -9,7 +9,10 @@ use common::World;
 use laxity_fabric::{
     Algorithm, Element, Engine, Group, OnLoss, OpError, Operation, Options, Rank, ReduceOp,
     StartError,
-    carrier::memory::{Death, Faults},
+    carrier::{
+        Event,
+        memory::{Death, Faults},
+    },
 };
 use laxity_interface::{Span, Time};
 
@@ -89,6 +92,33 @@ fn a_dead_rank_is_named_to_everybody() {
 }
 
 #[test]
+fn a_rank_out_of_reach_of_one_other_ends_it_for_all() {
+    let (near, far) = (Rank::new(0), Rank::new(1));
+    let lost = || Event::Lost { peer: far, reason: "no route".to_owned() };
+    let options = Options { algorithm: Algorithm::Ring, ..Options::default() };
+    let group = Group::world(4);
+    // Rank 0 cannot reach rank 1, which lives: in a ring it waits for rank 0, and rank 0 not for it.
+    let mut world = World::new(4, Faults::none(1));
+    world.engines[near.index()].handle_event(Time::ZERO, lost());
+    let none = BTreeMap::new();
+    let (results, took) =
+        world.run_late(&group, |_| SUM, f32::TYPE, |_| numbers(100), &options, &none);
+    assert!(took < Span::from_ms(10), "nobody waits for the limit, but somebody took {took}");
+    for result in results {
+        let error = result.unwrap().expect_err("a part cannot get through");
+        let OpError::Lost { rank, reason, .. } = &error else { panic!("{error}") };
+        assert_eq!((*rank, reason.as_str()), (far, "no route"));
+    }
+    // The same, if it turns out while parcels are on their way.
+    let mut engine = Engine::new(near);
+    let id = engine.start(Time::ZERO, &group, SUM, f32::TYPE, numbers(100), &options).unwrap();
+    assert_eq!(engine.poll_parcel().expect("the first part").to, far);
+    engine.handle_event(Time::ZERO, lost());
+    let (ended, result) = engine.poll_finished().expect("it cannot go on");
+    assert!(ended == id && result.is_err());
+}
+
+#[test]
 fn the_others_go_on_without_a_dead_or_late_rank() {
     let options = Options {
         on_loss: OnLoss::Continue { at_least: 3 },
@@ -150,7 +180,7 @@ fn who_is_too_far_behind_is_told_and_memory_is_bounded() {
     while let Some(parcel) = engines[0].poll_parcel() {
         let (from, envelope, body) = (Rank::new(0), parcel.envelope, parcel.body);
         let arrival = laxity_fabric::carrier::Arrival { from, envelope, body, missing: vec![] };
-        let event = laxity_fabric::carrier::Event::Arrived(arrival);
+        let event = Event::Arrived(arrival);
         assert!(engines[1].handle_event(Time::ZERO, event).is_none());
         carried += 1;
     }

@@ -122,7 +122,8 @@ mod tests {
         let lossy = Star { loss: some(0.01), ..PLAIN };
         let busy = Star { background: some(0.5), ..lossy.clone() };
         let jumbo = Star { mtu: 9000, ..PLAIN };
-        for (star, hosts) in [(PLAIN, 8), (lossy, 8), (busy, 9), (jumbo, 8)] {
+        let tight = Star { mtu: 1280, buffer: Bytes::new(1294), ..PLAIN };
+        for (star, hosts) in [(PLAIN, 8), (lossy, 8), (busy, 9), (jumbo, 8), (tight, 8)] {
             star.check().unwrap();
             let text = star.toml();
             let file = LabFile::from_toml(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));

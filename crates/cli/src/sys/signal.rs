@@ -1,17 +1,21 @@
 //! Signals: noticed, then acted upon at a good moment.
 
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use crate::failure::Interrupted;
 
 static CAUGHT: AtomicI32 = AtomicI32::new(0);
+/// When that was, on the monotonic clock; 0 until then.
+static CAUGHT_MS: AtomicU64 = AtomicU64::new(0);
+/// `timeout` sends its signal twice at once, to the process and to its group: that is one request to
+/// stop, and a person who insists is slower.
+const SAME_MS: u64 = 300;
 
-/// From here on SIGINT and SIGTERM are only noted, see [`check`]; a second one ends the process at
-/// once. A mapped file that somebody truncates ends it with words instead of a bare SIGBUS.
+/// From here on SIGINT and SIGTERM are only noted, see [`check`]; a second one, later, ends the process
+/// at once. A mapped file that somebody truncates ends it with words instead of a bare SIGBUS.
 pub(crate) fn watch() {
-    // A second signal finds the default action again: nobody is locked in.
-    install(libc::SIGINT, note, libc::SA_RESETHAND);
-    install(libc::SIGTERM, note, libc::SA_RESETHAND);
+    install(libc::SIGINT, note, 0);
+    install(libc::SIGTERM, note, 0);
     install(libc::SIGBUS, lost_file, libc::SA_RESETHAND);
 }
 
@@ -24,7 +28,24 @@ pub(crate) fn check() -> Result<(), Interrupted> {
 }
 
 extern "C" fn note(signal: libc::c_int) {
-    CAUGHT.store(signal, Ordering::Relaxed);
+    let now = now_ms().max(1);
+    let first = CAUGHT_MS.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+    let Err(first) = first else { return CAUGHT.store(signal, Ordering::Relaxed) };
+    if now.saturating_sub(first) >= SAME_MS {
+        // Nobody is locked in.
+        // SAFETY: both calls may be made from a signal handler; the signal takes effect on return.
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+            libc::raise(signal);
+        }
+    }
+}
+
+fn now_ms() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: may be called from a signal handler; `now` is large enough. This clock is always there.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
 }
 
 extern "C" fn lost_file(_: libc::c_int) {

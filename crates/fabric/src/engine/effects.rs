@@ -85,13 +85,19 @@ impl Engine {
             OpError::Mismatch { one, .. } => *one == self.rank,
             _ => true,
         };
-        let Some(body) = encode_abort(error).map(Bytes::from).filter(|_| first_hand) else {
-            return;
+        let to: Vec<_> = match error {
+            _ if first_hand => facts.others().collect(),
+            // It may live, and be out of reach only of whoever said so: it heard nothing of this.
+            OpError::Lost { rank, .. } if facts.options.on_loss == OnLoss::Fail => {
+                facts.group.position(*rank).filter(|at| *at != facts.me).into_iter().collect()
+            }
+            _ => return,
         };
+        let Some(body) = encode_abort(error).map(Bytes::from) else { return };
         if let Key::Direct { .. } = key {
             return;
         }
-        for to in facts.others() {
+        for to in to {
             let sending = Sending {
                 lane: Lane::Repair,
                 ..Sending::exact(to, ABORT, 0, body.clone(), ElementType::U8)

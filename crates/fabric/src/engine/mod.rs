@@ -20,8 +20,8 @@ use self::kept::{Early, Kept, Key, Retired};
 use crate::{
     carrier::{Arrival, Channel, Envelope, Event, Lane, Parcel, Slack},
     collective::{
-        ABORT, Context, Effects, Facts, Incoming, Machine, Network, Reason, choose, decode_abort,
-        machine,
+        ABORT, Context, Effects, Facts, Incoming, Machine, Network, Reason, Sending, choose,
+        decode_abort, machine,
     },
     deadline::{Deadline, Times},
     loss::{Memory, Outstanding},
@@ -245,11 +245,17 @@ impl Engine {
                 self.handle_failure(now, peer, envelope, reason)
             }
             Event::Lost { peer, reason } => {
+                let to_it = self.submitted.keys().filter(|(to, _)| *to == peer);
+                let stuck: Vec<_> =
+                    to_it.filter_map(|(to, channel)| self.sending(*to, channel)).collect();
                 self.submitted.retain(|(to, _), _| *to != peer);
                 self.lost.entry(peer).or_insert_with(|| reason.clone());
                 let ids: Vec<_> = self.running.keys().copied().collect();
                 for id in ids {
                     self.tell_lost(now, id, peer, &reason);
+                }
+                for id in stuck {
+                    self.tell_stuck(now, id, peer, &reason);
                 }
                 Some(Event::Lost { peer, reason })
             }
@@ -465,6 +471,18 @@ impl Engine {
         });
     }
 
+    /// Tells an operation that a rank will not get what it needs. If that rank lives, and is only out of
+    /// reach from here, it waits for it, and everybody behind it too: nobody else would find out.
+    fn tell_stuck(&mut self, now: Time, id: OpId, peer: Rank, reason: &str) {
+        self.run(now, id, |_, cx| {
+            if let (OnLoss::Fail, Some(position)) =
+                (cx.facts.options.on_loss, cx.facts.group.position(peer))
+            {
+                cx.fail_lost(position, reason);
+            }
+        });
+    }
+
     /// The operation that sent a parcel, if it has not ended.
     fn sending(&self, to: Rank, channel: &Channel) -> Option<OpId> {
         let Channel { group, sequence, part, .. } = *channel;
@@ -489,8 +507,16 @@ impl Engine {
             running.wake = effects.wake;
         }
         let (facts, shape, key) = (running.facts.clone(), running.shape, running.key);
+        let lost = |sending: &Sending| {
+            let to = facts.group.rank(sending.to);
+            self.lost.get(&to).map(|reason| (to, reason.clone()))
+        };
+        let stuck = effects.sends.iter().find_map(lost);
         for sending in effects.sends {
             self.send(now, &facts, shape, key, sending);
+        }
+        if let (None, Some((peer, reason))) = (&effects.done, stuck) {
+            return self.tell_stuck(now, id, peer, &reason);
         }
         if let Some(done) = effects.done {
             self.running.remove(&id);

@@ -258,6 +258,9 @@ fn open_port(settings: &Settings, at: SocketAddr) -> Result<(Port, SocketAddr), 
         Transport::Tcp => {
             let bind = |source| JoinError::Bind { rank, address: at, source };
             let port = TcpPort::bind(at).map_err(bind)?;
+            let what = "set up its connections";
+            let refused = |source| JoinError::System { rank, what, source };
+            port.check(&settings.tcp).map_err(refused)?;
             let address = port.address().map_err(bind)?;
             Ok((Port::Tcp(port), address))
         }

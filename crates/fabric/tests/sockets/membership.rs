@@ -108,6 +108,16 @@ fn who_is_missing_is_named() {
 }
 
 #[test]
+fn a_congestion_control_that_there_is_not_is_refused_before_ranks_meet() {
+    let server = store();
+    let mut odd = settings(&server, 1, 2, Transport::Tcp);
+    odd.tcp.congestion = Some("pigeons".to_owned());
+    let error = join(odd);
+    assert!(error.contains("rank 1") && error.contains("`pigeons`"), "{error}");
+    assert!(error.contains("tcp_allowed_congestion_control"), "{error}");
+}
+
+#[test]
 fn a_rank_taken_twice_and_another_world_are_refused() {
     let server = store();
     let mut first = connect(&server, &secret()).expect("has the key");

@@ -16,7 +16,7 @@ use crate::host::site::MOST_HOSTS;
 
 /// Packets that any link carries: the smallest that IPv4 allows, the largest that a veth takes.
 const MTUS: std::ops::RangeInclusive<u32> = 576..=9000;
-const DEFAULT_MTU: u32 = 1500;
+pub(super) const DEFAULT_MTU: u32 = 1500;
 /// As long as a name may be in a report and in `/etc/hosts`.
 const LONGEST_NAME: usize = 32;
 

@@ -4,6 +4,7 @@ use laxity_interface::{Bytes, Layout};
 use laxity_switch::{Limit, MARK_PACKETS, MAX_QUEUES, QueueConfig, QueueLayout};
 
 use super::{
+    check::DEFAULT_MTU,
     error::{FileError, wrong},
     raw::{QueueKind, RawLab, RawQueues},
     text::Amount,
@@ -14,8 +15,10 @@ const DEFAULT_BUFFER: Bytes = Bytes::from_kib(256);
 
 /// Checks all entries, also those that no link uses.
 pub(super) fn check_all(raw: &RawLab) -> Result<(), FileError> {
+    let mtus = raw.hosts.iter().filter_map(|host| host.link.mtu.or(raw.link.mtu));
+    let least = mtus.min().unwrap_or(DEFAULT_MTU).min(DEFAULT_MTU);
     for (name, queues) in &raw.queues {
-        entry(queues, 1500, &format!("queues.{name}"))?;
+        entry(queues, least, &format!("queues.{name}"))?;
     }
     Ok(())
 }

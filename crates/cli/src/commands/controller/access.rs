@@ -1,6 +1,9 @@
 //! Flags of every command that talks to a controller.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Result;
 use clap::Args;
@@ -38,12 +41,22 @@ pub(super) fn secret(key: &KeyArgs) -> Result<Secret> {
     })
 }
 
+/// A certificate, in the form in which `laxity controller certificate` writes it.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
+    let pem = fs::read(path)?;
+    match pem.windows(BEGIN.len()).any(|window| window == BEGIN) {
+        true => Ok(pem),
+        false => Err(io::Error::new(io::ErrorKind::InvalidData, "there is no certificate in it")),
+    }
+}
+
 impl AccessArgs {
     /// As the library wants it.
     pub(crate) fn access(&self) -> Result<Access> {
         let secret = secret(&self.key)?;
         let certificate = match (&self.certificate, &secret) {
-            (Some(path), _) => Some(fs::read(path).explain(
+            (Some(path), _) => Some(read(path).explain(
                 format!("cannot read the certificate `{}`", path.display()),
                 "copy `controller.pem` from the controller's machine",
             )?),
@@ -56,9 +69,12 @@ impl AccessArgs {
                 ));
             }
         };
-        if !self.controller.contains(':') {
+        // What is no port would be left out on the way, and somebody else asked.
+        let port = self.controller.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+        if !matches!(port, Some(Ok(1..))) {
+            let what = if port.is_none() { "has no port" } else { "has no port that there can be" };
             return Err(usage(format!(
-                "`{}` has no port; write HOST:PORT, such as 10.0.0.1:7400",
+                "`{}` {what}; write HOST:PORT, such as 10.0.0.1:7400",
                 self.controller
             )));
         }

@@ -123,7 +123,13 @@ fn tls(args: &ControllerArgs, secret: &Secret) -> Result<Option<TlsIdentity>> {
     }
 }
 
+/// What is said at the end without --state.
+const SAVED_NOT: &str = "without --state nothing is saved";
+
 fn serve(args: &ControllerArgs) -> Result<()> {
+    if args.usual_rate == Rate::ZERO {
+        return Err(usage("--usual-rate must be above 0: hosts that say nothing would never send"));
+    }
     let secret = access::secret(&args.key)?;
     let tls = tls(args, &secret)?;
     let mut options = Options::new(&args.name);
@@ -140,7 +146,10 @@ fn serve(args: &ControllerArgs) -> Result<()> {
             // A signal is how this is meant to end.
             shown.finish();
             server.stop();
-            eprintln!("stopped; the state is saved");
+            eprintln!(
+                "stopped; {}",
+                if args.state.is_some() { "the state is saved" } else { SAVED_NOT }
+            );
             return Ok(());
         }
         match server.events().recv_timeout(TICK) {

@@ -57,6 +57,25 @@ impl Cast {
         self.workers + one(self.server) + one(self.replica) + self.aggregators + one(self.scheduler)
     }
 
+    /// How many ranks there are and of what kind, for people.
+    pub(super) fn words(&self) -> String {
+        let mut text = format!("{} ranks: {} workers", self.ranks(), self.workers);
+        for (part, count) in [
+            ("server", u32::from(self.server)),
+            ("replica", u32::from(self.replica)),
+            ("aggregator", self.aggregators),
+            ("scheduler", u32::from(self.scheduler)),
+        ] {
+            match count {
+                0 => {}
+                1 if part == "aggregator" => text += ", an aggregator",
+                1 => text += &format!(", a {part}"),
+                _ => text += &format!(", {count} {part}s"),
+            }
+        }
+        text
+    }
+
     pub(super) fn server(&self) -> Rank {
         Rank::new(self.workers)
     }
@@ -158,6 +177,9 @@ mod tests {
         let expect = "worker worker worker server replica aggregator aggregator scheduler";
         assert_eq!(names.join(" "), expect);
         assert_eq!(cast.aggregators(), [Rank::new(5), Rank::new(6)]);
+        let words = "8 ranks: 3 workers, a server, a replica, 2 aggregators, a scheduler";
+        assert_eq!(cast.words(), words);
+        assert!(Cast { aggregators: 1, ..cast }.words().contains(", an aggregator, a scheduler"));
         assert_eq!(cast.scheduler(), Some(Rank::new(7)));
         assert_eq!(cast.last("worker"), Some(Rank::new(2)));
         let alone = Cast { replica: false, aggregators: 0, scheduler: false, ..cast };

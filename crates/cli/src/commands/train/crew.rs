@@ -204,6 +204,12 @@ impl Crew {
         Ok(who)
     }
 
+    /// Workers that did not end by themselves.
+    pub(super) fn dead_workers(&self) -> usize {
+        let workers = &self.ranks[..self.cast.workers as usize];
+        workers.iter().filter(|member| member.dead).count()
+    }
+
     /// Where ranks left their models.
     pub(super) fn models(&self) -> Option<&Path> {
         self.models.as_ref().map(|folder| folder.0.as_path())
@@ -244,9 +250,12 @@ fn who(cast: &Cast, rank: Rank, place: &Place) -> String {
 
 impl Drop for Crew {
     fn drop(&mut self) {
+        // All at once, so that none has the time to complain about the end of another.
         for Member { child, .. } in &mut self.ranks {
             // One that has ended cannot be killed, which is what is wanted.
             let _ = child.kill();
+        }
+        for Member { child, .. } in &mut self.ranks {
             let _ = child.wait();
         }
     }

@@ -14,7 +14,7 @@ use super::{
     results::{self, Run},
     word::{Held, Promoted, Word},
 };
-use crate::progress;
+use crate::{failure::usage, progress};
 
 /// What is known of a training with a server.
 #[derive(Clone, Copy, Default, Debug)]
@@ -27,6 +27,8 @@ pub(super) struct Service {
     /// Updates that workers were told to count, and updates that were dropped.
     pub(super) acknowledged: u64,
     pub(super) dropped: u64,
+    /// Whether somebody was killed, as was asked for.
+    pub(super) killed: bool,
     pub(super) promoted: Option<Promoted>,
     /// From the kill until a replica had taken over, and until it committed something new.
     pub(super) takeover_ms: Option<f64>,
@@ -48,6 +50,7 @@ pub(super) fn lead(args: &TrainArgs, place: &Place, run: &mut Run) -> Result<()>
         service: Service::default(),
         victim: args.kill.and_then(|victim| Cast::new(args).last(victim.name())),
         steps: 0,
+        done: 0,
         killed: None,
     };
     let ended = follow.listen(&mut crew);
@@ -64,6 +67,13 @@ pub(super) fn lead(args: &TrainArgs, place: &Place, run: &mut Run) -> Result<()>
         if let Some(last) = run.epochs.last_mut().filter(|_| service.held.updates > 0) {
             last.delivered = service.held.delivered;
         }
+        if let (Some(victim), false) = (args.kill, service.killed) {
+            eprintln!(
+                "note: over {transport} no {} was killed: there were {} updates before the end",
+                victim.name(),
+                service.held.updates
+            );
+        }
         run.service = Some(service);
     }
     Ok(())
@@ -77,6 +87,8 @@ struct Follow<'a> {
     /// Who is to be killed.
     victim: Option<Rank>,
     steps: usize,
+    /// Workers that have done all their work.
+    done: usize,
     killed: Option<Instant>,
 }
 
@@ -95,6 +107,12 @@ impl Follow<'_> {
                 self.bar.set_length(steps as u64);
                 self.steps = steps;
                 self.run.parameters = parameters;
+                let (all, kill_at) = (self.updates(), self.args.kill_at.unwrap_or(0));
+                if kill_at > all {
+                    return Err(usage(format!(
+                        "--kill-at {kill_at}: this training has {all} updates, so nobody would be killed"
+                    )));
+                }
             }
             Word::Step { step, loss } => {
                 self.bar.set_position(step as u64);
@@ -114,10 +132,13 @@ impl Follow<'_> {
             }
             Word::End { hash } => self.run.hash = Some(hash),
             Word::Done(done) => {
+                self.done += 1;
                 self.service.acknowledged += done.acknowledged;
                 self.service.dropped += done.dropped;
             }
             Word::Held(held) => self.held(crew, held)?,
+            // Its server has left because there is nothing left to do: that is no death.
+            Word::Promoted(_) if self.done + crew.dead_workers() >= self.args.ranks as usize => {}
             Word::Promoted(promoted) => {
                 self.service.promoted = Some(promoted);
                 self.service.takeover_ms = self.since_kill();
@@ -126,6 +147,11 @@ impl Follow<'_> {
             }
         }
         Ok(())
+    }
+
+    /// How many there will be, if none is dropped.
+    fn updates(&self) -> u64 {
+        (self.steps * self.args.ranks as usize) as u64
     }
 
     fn since_kill(&self) -> Option<f64> {
@@ -146,8 +172,7 @@ impl Follow<'_> {
         {
             self.service.promotion_ms = self.since_kill();
         }
-        let all = (self.steps * self.args.ranks as usize) as u64;
-        let when = self.args.kill_at.unwrap_or(all / 2);
+        let when = self.args.kill_at.unwrap_or_else(|| self.updates() / 2);
         // Not before it is known how many there will be.
         if self.steps > 0
             && held.updates >= when
@@ -155,6 +180,7 @@ impl Follow<'_> {
         {
             let who = crew.kill(victim)?;
             self.killed = Some(Instant::now());
+            self.service.killed = true;
             self.bar.println(format!("killed {who}, after {} updates", held.updates));
         }
         Ok(())

@@ -48,10 +48,6 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
         return take_part(args);
     }
     // Before anything is started: a name that no model has, or data that is not there.
-    if !laxity_learn::JOBS.contains(&args.model.as_str()) {
-        let known = laxity_learn::JOBS.join(", ");
-        return Err(usage(format!("there is no model `{}`; known are {known}", args.model)));
-    }
     check(args)?;
     check_files(args)?;
     signal::watch();
@@ -81,6 +77,11 @@ fn take_part(args: &TrainArgs) -> Result<()> {
     let settings = Settings::from_env()
         .explain("cannot tell which rank this is", "unset RANK to start all ranks from here")?;
     let words = std::env::var_os(WORDS).is_some();
+    if !words {
+        // Whoever starts all ranks has looked.
+        check(args)?;
+        check_one(args, &settings)?;
+    }
     let rank = settings.rank;
     let tell = |word: &Word| {
         let text = match words {
@@ -102,17 +103,47 @@ fn check_files(args: &TrainArgs) -> Result<()> {
     for path in args.svg.iter().chain(&args.checkpoint) {
         output::check_file(path)?;
     }
-    if let Some(path) = &args.resume {
-        std::fs::File::open(path).explain(
-            format!("cannot begin with `{}`", path.display()),
-            "give a file that --checkpoint wrote",
-        )?;
+    // Models that learn from files have a second word in their names.
+    if args.resume.is_some() || args.model.contains('-') {
+        rank::start(args)?;
+    }
+    Ok(())
+}
+
+/// Refuses what only whoever starts all ranks could do, and ranks that nobody has a part for.
+fn check_one(args: &TrainArgs, settings: &Settings) -> Result<()> {
+    let (rank, world) = (settings.rank, settings.world);
+    for (given, flag) in [
+        (args.lab, "--lab"),
+        (args.kill.is_some(), "--kill"),
+        (args.svg.is_some(), "--svg"),
+        (args.json, "--json"),
+    ] {
+        if given {
+            return Err(usage(format!(
+                "{flag} is for whoever starts all ranks, and with RANK set this process is {rank} and \
+                 starts none: unset RANK, or leave {flag} out"
+            )));
+        }
+    }
+    let cast = Cast::new(args);
+    if args.mode != Method::Allreduce && world != cast.ranks() {
+        return Err(usage(format!(
+            "--mode {} with --ranks {} is for {}, and WORLD_SIZE is {world}: --ranks counts workers only",
+            args.mode.name(),
+            args.ranks,
+            cast.words(),
+        )));
     }
     Ok(())
 }
 
 /// Refuses what makes no sense together.
 fn check(args: &TrainArgs) -> Result<()> {
+    if !laxity_learn::JOBS.contains(&args.model.as_str()) {
+        let known = laxity_learn::JOBS.join(", ");
+        return Err(usage(format!("there is no model `{}`; known are {known}", args.model)));
+    }
     let server = args.replica || args.scheduler || args.aggregators > 0 || args.kill.is_some();
     if args.mode == Method::Allreduce && server {
         return Err(usage(

@@ -87,6 +87,9 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
             delivered += outcome.mean_delivered();
             trained += begun.elapsed();
             step_ms.push(begun.elapsed().as_secs_f64() * 1e3);
+            if step == 0 {
+                begin_alike(&mut ranks, args.seed, steps, &parameters)?;
+            }
             if sign.elapsed() > SIGN {
                 sign = Instant::now();
                 telling(&Word::Step { step: step + 1, loss });
@@ -131,11 +134,45 @@ pub(super) fn start(args: &TrainArgs) -> Result<(Job, Vec<f32>)> {
     Ok((job, parameters))
 }
 
-/// The hash of the parameters, which is an error if any rank has another one.
-fn same_everywhere(ranks: &mut Communicator<Fabric>, parameters: &[f32]) -> Result<u64> {
+/// An error if ranks were not told the same. After a step, because a reduction of tensors that do not
+/// match says more of it.
+fn begin_alike(
+    ranks: &mut Communicator<Fabric>,
+    seed: u64,
+    steps: usize,
+    parameters: &[f32],
+) -> Result<()> {
+    let own = [hash(parameters), seed, steps as u64].map(|number| number as i64);
+    let mut all = vec![0; 3 * ranks.group().size()];
+    let rank = ranks.rank();
+    let gathered = ranks.all_gather(&own, &mut all, &Options::default());
+    gathered.with_context(|| format!("{rank} compared its first step with the others'"))?;
+    let other = all.chunks_exact(3).position(|theirs| theirs != own);
+    if let Some(other) = other {
+        let [_, their_seed, their_steps] = [0, 1, 2].map(|at| all[3 * other + at] as u64);
+        let what = if their_seed != seed {
+            format!("{rank} has --seed {seed}, rank {other} {their_seed}")
+        } else if their_steps != steps as u64 {
+            format!("{rank} is to make {steps} steps, rank {other} {their_steps}")
+        } else {
+            format!("{rank} and rank {other} began with different parameters")
+        };
+        bail!(
+            "{what}: give all ranks the same --model, --epochs, --quick, --seed, --data and --resume"
+        );
+    }
+    Ok(())
+}
+
+fn hash(parameters: &[f32]) -> u64 {
     let mut hasher = DefaultHasher::new();
     parameters.iter().for_each(|number| number.to_bits().hash(&mut hasher));
-    let own = hasher.finish();
+    hasher.finish()
+}
+
+/// The hash of the parameters, which is an error if any rank has another one.
+fn same_everywhere(ranks: &mut Communicator<Fabric>, parameters: &[f32]) -> Result<u64> {
+    let own = hash(parameters);
     let mut hashes = vec![0; ranks.group().size()];
     ranks.all_gather(&[own as i64], &mut hashes, &Options::default())?;
     if let Some(other) = hashes.iter().position(|hash| *hash != own as i64) {

@@ -109,12 +109,6 @@ pub(super) fn show(
             *row = serve(std::mem::take(row), args, service);
         }
     }
-    if let Some(path) = &args.svg {
-        std::fs::write(path, picture(args, runs)).explain(
-            format!("cannot write `{}`", path.display()),
-            "check that the folder exists and can be written to",
-        )?;
-    }
     for run in runs {
         if let Some(health) = run.lab.as_ref().filter(|health| !health.is_valid()) {
             eprintln!(
@@ -138,9 +132,16 @@ pub(super) fn show(
         "reduce_ms",
     ];
     output::emit(&report, args.json, To::Stdout, &columns)?;
-    match args.json {
-        true => Ok(()),
-        false => output::print(&words(runs), To::Stdout),
+    if !args.json {
+        output::print(&words(runs), To::Stdout)?;
+    }
+    // Last: a disk that is full takes nothing else away.
+    match &args.svg {
+        Some(path) => std::fs::write(path, picture(args, runs)).explain(
+            format!("cannot write `{}`", path.display()),
+            "check that the folder exists and can be written to",
+        ),
+        None => Ok(()),
     }
 }
 
@@ -171,7 +172,7 @@ fn serve(row: Row, args: &TrainArgs, service: &Service) -> Row {
         .with("delay_mean", held.delay_mean)
         .with("delay_max", service.delay_max)
         .with("promotions", u64::from(held.epoch))
-        .with("killed", args.kill.map(super::args::Victim::name))
+        .with("killed", args.kill.filter(|_| service.killed).map(super::args::Victim::name))
         .with("takeover_ms", service.takeover_ms)
         .with("promotion_ms", service.promotion_ms)
         .with("promoted_at", promoted.map(|promoted| promoted.commits))

@@ -3,6 +3,7 @@
 use std::{
     io::{self, Read, Write},
     net::SocketAddr,
+    os::fd::AsFd,
 };
 
 use laxity_interface::Time;
@@ -158,8 +159,13 @@ pub(super) fn tune(stream: &TcpStream, settings: &TcpSettings) -> io::Result<()>
     if let Some(bytes) = settings.unsent_bytes {
         socket.set_tcp_notsent_lowat(bytes)?;
     }
+    choose_control(stream, settings)
+}
+
+/// Sets a socket's congestion control, if it is chosen.
+pub(super) fn choose_control(socket: &impl AsFd, settings: &TcpSettings) -> io::Result<()> {
     if let Some(name) = &settings.congestion {
-        socket.set_tcp_congestion(name.as_bytes()).map_err(|error| {
+        SockRef::from(socket).set_tcp_congestion(name.as_bytes()).map_err(|error| {
             let text = format!(
                 "congestion control `{name}` cannot be used ({error}); the kernel's are listed in \
                  /proc/sys/net/ipv4/tcp_allowed_congestion_control"

@@ -95,6 +95,12 @@ impl TcpPort {
         Ok(Self { listener: net::listen(address)? })
     }
 
+    /// Has the kernel's word that it can do what is asked of connections: after the ranks have met it
+    /// would look as if each were out of reach of all others.
+    pub(crate) fn check(&self, settings: &TcpSettings) -> io::Result<()> {
+        link::choose_control(&self.listener, settings)
+    }
+
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }

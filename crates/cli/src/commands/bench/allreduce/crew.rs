@@ -8,11 +8,15 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, bail};
-use laxity_interface::{Rate, Span};
+use laxity_interface::{Bytes, Rate, Span};
 use laxity_lab::{Lab, Receive, leave_the_switch_its_core, run_ahead};
 
 use super::{
-    super::{compare::schedule::Verdict, others::Others, worker},
+    super::{
+        compare::schedule::Verdict,
+        others::{self, Others},
+        worker,
+    },
     args::{AllReduceArgs, Scheme},
     message::{Contender, Event, Join, Order, Reduced},
 };
@@ -41,6 +45,8 @@ pub(super) struct Crew {
     limit: Duration,
     /// What the links of all ranks carry together.
     capacity: Rate,
+    /// What other traffic may have under way when a run begins.
+    usual: Bytes,
     /// How late the lab was at most, in runs that do not count.
     late: Option<Span>,
 }
@@ -85,7 +91,8 @@ impl Crew {
         let lab = args.star().up("allreduce", Receive::Threads)?;
         let program = std::env::current_exe().context("cannot find this program")?;
         let capacity = Rate::bps(args.rate.as_bps() * u64::from(args.ranks));
-        let mut crew = Self { ranks: Vec::new(), lab, limit, capacity, late: None };
+        let usual = others::usual(args.rate, args.rtt, args.background) * u64::from(args.ranks);
+        let mut crew = Self { ranks: Vec::new(), lab, limit, capacity, usual, late: None };
         // A key that nobody knows and nobody will need again.
         let mut key = [0; 32];
         random::fill(&mut key)?;
@@ -123,7 +130,7 @@ impl Crew {
 
     /// One all-reduce by the scheme at this place, and whether it counts.
     pub(super) fn reduce(&mut self, scheme: usize) -> Result<(Sample, Verdict)> {
-        Others::let_catch_up(&self.lab, self.ranks.len())?;
+        Others::let_catch_up(&self.lab, self.usual)?;
         self.lab.reset_health().context("the lab does not answer")?;
         let before = Others::of(&self.lab.status().context("the lab does not answer")?);
         let start_ns = worker::now_ns() + LEAD_NS;
@@ -164,11 +171,16 @@ impl Crew {
         self.late
     }
 
+    /// Runs until now were not to count anyway.
+    pub(super) fn forget_late(&mut self) {
+        self.late = None;
+    }
+
     /// What each rank says next.
-    fn hear(&self, patience: Duration) -> Result<Vec<Event>> {
+    fn hear(&mut self, patience: Duration) -> Result<Vec<Event>> {
         let mut until = Instant::now() + patience;
         let (mut events, mut failures) = (Vec::new(), Vec::new());
-        for (rank, member) in self.ranks.iter().enumerate() {
+        for (rank, member) in self.ranks.iter_mut().enumerate() {
             match member.hear(until) {
                 Ok(event) => events.push(event),
                 Err(error) if error.is::<Interrupted>() => return Err(error),
@@ -225,7 +237,7 @@ impl Member {
         self.orders.write_all(&line).context("a rank has ended")
     }
 
-    fn hear(&self, until: Instant) -> Result<Event> {
+    fn hear(&mut self, until: Instant) -> Result<Event> {
         loop {
             signal::check()?;
             let left = until.saturating_duration_since(Instant::now());
@@ -238,7 +250,10 @@ impl Member {
                     // A signal from the terminal reaches the ranks too, and they go first.
                     std::thread::sleep(TICK / 10);
                     signal::check()?;
-                    bail!("it has ended; what it said is above");
+                    match self.child.try_wait()? {
+                        Some(status) => bail!("it has ended with {status}; what it said is above"),
+                        None => bail!("it says nothing any more; what it said is above"),
+                    }
                 }
             }
         }

@@ -40,6 +40,7 @@ pub(super) fn run(args: &AllReduceArgs) -> Result<()> {
         bar.set_message(format!("{} makes its connections", scheme.name()));
         crew.reduce(place).with_context(|| format!("the first run of {}", scheme.name()))?;
     }
+    crew.forget_late();
     let mut schedule = Schedule::new(args.schemes.len(), args.runs, args.accept_invalid);
     let mut samples = vec![Vec::new(); args.schemes.len()];
     let ended = take_turns(&args, &mut crew, &bar, &mut schedule, &mut samples);

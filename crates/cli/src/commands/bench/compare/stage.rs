@@ -6,11 +6,11 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use laxity_interface::Span;
+use laxity_interface::{Bytes, Span};
 use laxity_lab::{Lab, LabFile, run_ahead};
 
 use super::{
-    super::others::Others,
+    super::others::{self, Others},
     crew::Worker,
     network,
     plan::Setting,
@@ -28,8 +28,8 @@ pub(super) struct Stage {
     seats: Vec<Seat>,
     lab: Lab,
     tcp_ecn: bool,
-    /// How many hosts receive, and have other traffic on their links.
-    receivers: usize,
+    /// What other traffic may have under way when a run begins.
+    usual: Bytes,
     trouble: Option<Trouble>,
 }
 
@@ -71,8 +71,9 @@ impl Stage {
             .context("a lab file of our own was refused")?;
         let name = format!("compare-{}-{number}", std::process::id());
         let lab = Lab::up(&file, &name, daemon_command()?)?;
-        let receivers = network::measured_hosts(setting).count();
-        let mut stage = Self { seats: Vec::new(), lab, tcp_ecn, receivers, trouble: None };
+        let usual = others::usual(setting.rate, setting.rtt, setting.background)
+            * network::measured_hosts(setting).count() as u64;
+        let mut stage = Self { seats: Vec::new(), lab, tcp_ecn, usual, trouble: None };
         stage.hire(setting.hosts())?;
         Ok(stage)
     }
@@ -101,7 +102,7 @@ impl Stage {
 
     /// One run. Errors are those that no other run would mend.
     pub(super) fn run(&mut self, flows: &[Flow], terms: &Terms) -> Result<Run> {
-        Others::let_catch_up(&self.lab, self.receivers)?;
+        Others::let_catch_up(&self.lab, self.usual)?;
         let lab = &self.lab;
         let reset = || lab.reset_health().context("the lab does not answer");
         match play(&mut self.seats, flows, terms, reset) {
