@@ -45,7 +45,7 @@ impl Measured {
             .with("control", control)
             .with("algorithm", self.scheme.steps())
             .with("ranks", args.ranks)
-            .with("bytes", args.size.get())
+            .with("bytes", args.elements() as u64 * 4)
             .with("loss", args.loss.get())
             .with("background", args.background.get())
             .with("mtu_bytes", args.mtu)
@@ -109,14 +109,18 @@ pub(super) fn show(
         .with("invalid_runs_count", args.accept_invalid)
         .with("stopped_early", stopped_early);
     report.rows.extend(measured.iter().map(|one| one.row(args)));
-    if let Some(path) = &args.svg {
-        std::fs::write(path, picture(args, measured)).explain(
+    output::emit(&report, args.json, To::Stdout, &columns(args))?;
+    if !args.json {
+        output::print(&words(args, measured), To::Stdout)?;
+    }
+    // Last: a disk that is full takes nothing else away.
+    match &args.svg {
+        Some(path) => std::fs::write(path, picture(args, measured)).explain(
             format!("cannot write `{}`", path.display()),
             "check that the folder exists and can be written to",
-        )?;
+        ),
+        None => Ok(()),
     }
-    output::emit(&report, args.json, To::Stdout, &columns(args))?;
-    if args.json { Ok(()) } else { output::print(&words(args, measured), To::Stdout) }
 }
 
 fn picture(args: &AllReduceArgs, measured: &[Measured]) -> String {
