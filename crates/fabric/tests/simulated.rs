@@ -98,6 +98,42 @@ fn a_lossy_network_leaves_all_ranks_with_the_same_bits_and_no_less_than_was_prom
     }
 }
 
+/// The last chunk of a shard is shorter than the others, so as many chunks are not as many elements.
+#[test]
+fn a_short_last_chunk_keeps_the_promise_too() {
+    let lossy = Trouble::Loss { probability: Fraction::new(0.1).unwrap() };
+    for scheme in ["laxity", "atp-full", "bounded", "dctcp-es", "ndp-ss"] {
+        // A shard is half of it, and a chunk has 350 elements.
+        for length in [0, 1, 7, 351, 2 * 350 + 1, 2 * 6_825, 2 * 6_825 + 1, 2 * 7_000] {
+            for at_least in [0.0, 1e-9, 0.5, 0.95, 0.999_999] {
+                let mut setup = network(2, 64, length as u64);
+                setup.faults.push(Fault::everywhere(lossy.clone()));
+                let options = Options::at_least(Fraction::new(at_least).unwrap());
+                let ends = all_reduce(&setup, scheme, 2, length, &options);
+                let what = format!("{length} numbers, {at_least} of them, by {scheme}");
+                for (data, outcome, _) in &ends {
+                    assert_eq!(*data, ends[0].0, "{what}");
+                    assert_eq!(outcome.delivered, ends[0].1.delivered, "{what}");
+                    assert!(outcome.least_delivered() >= at_least, "{what}");
+                }
+            }
+        }
+    }
+}
+
+/// Some transports only count what has come.
+#[test]
+fn what_a_transport_does_not_name_is_missing_all_the_same() {
+    for scheme in ["bounded", "dctcp-es", "dctcp-ss", "ndp-ss"] {
+        let options = Options::at_least(Fraction::new(0.5).unwrap());
+        let ends = all_reduce(&network(2, 64, 1), scheme, 2, 100_000, &options);
+        let outcome = &ends[0].1;
+        let holes: usize = outcome.missing.iter().map(|thin| thin.elements.len()).sum();
+        assert!(holes > 10_000, "{scheme} stops at a half, and {holes} elements are missing");
+        assert!(outcome.least_delivered() >= 0.5, "{scheme}");
+    }
+}
+
 #[test]
 fn two_hundred_and_fifty_six_ranks_in_one_process() {
     let ends = all_reduce(&network(256, 512, 1), "laxity", 256, 20_000, &Options::default());
