@@ -7,7 +7,7 @@ use laxity_protocol::ElementType;
 
 use super::{
     Account, Importance, Layout, LossPolicy, MAP, Thin,
-    hadamard::unrotate,
+    hadamard::{rotate, unrotate},
     ranges::{are_proper, present, total},
 };
 use crate::{
@@ -222,13 +222,20 @@ impl Contributions {
         assert!(self.is_complete(), "contributions are waited for");
         let took_part = self.delivered.iter().flatten().count() as u64;
         let runs = runs(&self.gaps, took_part, self.shard.len());
-        let Reduction { element, op, policy, .. } = self.reduction;
-        if matches!(op, ReduceOp::Sum | ReduceOp::Mean) {
+        let Reduction { element, op, policy, rotated, .. } = self.reduction;
+        if op.is_linear() {
+            // What was folded is rotated, so what is added to it must be.
+            let last = match (last, rotated) {
+                (Some((numbers, factor)), Some(seed)) => {
+                    Some((rotate(&numbers, element, seed), factor))
+                }
+                (last, _) => last,
+            };
             for (range, here) in &runs {
                 self.settle(range.clone(), *here, took_part, policy, last.as_ref());
             }
         }
-        if let (Some(seed), Some(floats)) = (self.reduction.rotated, self.sum.as_floats()) {
+        if let (Some(seed), Some(floats)) = (rotated, self.sum.as_floats()) {
             unrotate(floats, seed);
         }
         let thin = runs
