@@ -5,10 +5,10 @@ mod common;
 use bytes::Bytes;
 use common::{World, bytes};
 use laxity_fabric::{
-    Element, Group, LossPolicy, Operation, Options, Outcome, Rank, ReduceOp,
-    carrier::memory::Faults,
+    Algorithm, Deadline, Element, Group, Importance, LossPolicy, OnLoss, Operation, Options,
+    Outcome, Rank, ReduceOp, carrier::memory::Faults,
 };
-use laxity_interface::Fraction;
+use laxity_interface::{Fraction, Span};
 
 fn fraction(value: f64) -> Fraction {
     Fraction::new(value).unwrap()
@@ -98,5 +98,94 @@ fn stale_numbers_stand_in_for_lost_ones_of_a_rotated_tensor() {
     for (i, number) in floats(&all[0]).iter().enumerate() {
         // What is lost is what the others give, so nothing is.
         assert!((number - (i as f32).sin()).abs() < 1e-5, "element {i} is {number}");
+    }
+}
+
+/// A receiver knew of 257 parts at most, a table of ranges had no such limit.
+#[test]
+fn every_layer_can_have_a_minimum_of_its_own() {
+    let group = Group::world(2);
+    let table: Vec<_> =
+        (0..600).map(|at| (2 * at..2 * at + 2, fraction(at as f64 / 1000.0))).collect();
+    let importance = Importance::ByRange(table.into());
+    let mut world = World::new(2, Faults::none(1));
+    let options = Options { importance, ..Options::default() };
+    let sum = Operation::AllReduce(ReduceOp::Sum);
+    for outcome in world.run(&group, sum, f32::TYPE, alike(1200), &options) {
+        assert_eq!(floats(&outcome), [3.0; 1200]);
+    }
+}
+
+/// The bytes of such a block are more than can be counted, which was a panic.
+#[test]
+fn one_block_can_be_as_long_as_anything() {
+    let group = Group::world(3);
+    let classes = [(2.5, fraction(0.5))].into();
+    let importance = Importance::ByMagnitude { classes, above: Fraction::ONE, block: usize::MAX };
+    let mut world = World::new(3, lossy(0.9, 1));
+    let options = Options { importance, ..Options::default() };
+    let sum = Operation::AllReduce(ReduceOp::Sum);
+    let all = world.run(&group, sum, f32::TYPE, alike(2000), &options);
+    assert!(all[0].delivered[1] < 1.0 && all[0].delivered[2] == 1.0, "{:?}", all[0].delivered);
+}
+
+/// Each rank had an account of its own shard, as if something could have been lost, but of no other.
+#[test]
+fn an_exact_transpose_has_no_account() {
+    let group = Group::world(3);
+    let options = Options { algorithm: Algorithm::Transpose, ..Options::default() };
+    let mut world = World::new(3, Faults::none(1));
+    let sum = Operation::AllReduce(ReduceOp::Sum);
+    for outcome in world.run(&group, sum, f32::TYPE, alike(10), &options) {
+        assert_eq!((outcome.delivered, outcome.missing.len()), (vec![], 0));
+    }
+}
+
+/// The list ended with the last rank that was there.
+#[test]
+fn what_was_delivered_is_listed_for_all_of_the_group() {
+    let group = Group::world(4);
+    let on_loss = OnLoss::Continue { at_least: 2 };
+    let options =
+        Options { on_loss, limit: Span::from_ms(600), ..Options::at_least(fraction(0.9)) };
+    for operation in [Operation::AllToAll, Operation::Gather(Rank::new(0))] {
+        let mut world = World::new(4, Faults::none(1));
+        let late = [(Rank::new(3), Span::from_ms(300))].into();
+        let (results, _) =
+            world.run_late(&group, |_| operation, f32::TYPE, alike(8), &options, &late);
+        let outcome = results[0].as_ref().unwrap().as_ref().unwrap();
+        assert_eq!(outcome.left_out, [Rank::new(3)]);
+        assert_eq!(outcome.delivered, [1.0; 4], "{operation:?}");
+    }
+    let mut world = World::new(4, Faults::none(1));
+    let operation = Operation::Scatter(Rank::new(1));
+    let given = |rank: Rank| alike(if rank.get() == 1 { 8 } else { 2 })(rank);
+    for outcome in world.run(&group, operation, f32::TYPE, given, &options) {
+        assert_eq!(outcome.delivered, [1.0; 4]);
+    }
+}
+
+/// A deadline of nothing was a patience of nothing: ranks looked again and again without time passing.
+#[test]
+fn a_deadline_of_nothing_ends() {
+    let group = Group::world(4);
+    for operation in [
+        Operation::AllReduce(ReduceOp::Sum),
+        Operation::Reduce(ReduceOp::Sum, Rank::new(0)),
+        Operation::AllToAll,
+        Operation::Barrier,
+    ] {
+        let mut world = World::new(4, Faults::none(1));
+        let options = Options {
+            on_loss: OnLoss::Continue { at_least: 3 },
+            deadline: Deadline::After(Span::ZERO),
+            limit: Span::from_secs(6),
+            ..Options::default()
+        };
+        let given = alike(if operation == Operation::Barrier { 0 } else { 8 });
+        let late = [(Rank::new(2), Span::from_ms(1)), (Rank::new(3), Span::from_secs(1))].into();
+        let (results, _) = world.run_late(&group, |_| operation, f32::TYPE, given, &options, &late);
+        let outcome = results[0].as_ref().unwrap().as_ref().unwrap();
+        assert_eq!(outcome.left_out, [Rank::new(3)], "{operation:?}");
     }
 }

@@ -116,7 +116,7 @@ impl Machine for Collect {
         let OnLoss::Continue { at_least } = cx.facts.options.on_loss else { return };
         let Some(all) = self.folding.as_mut() else { return };
         if all.here() < at_least {
-            return cx.wake(cx.now + cx.facts.patience());
+            return cx.wake(cx.now + cx.facts.beat());
         }
         let late: Vec<_> = all.waiting().collect();
         late.into_iter().for_each(|position| all.leave_out(position));

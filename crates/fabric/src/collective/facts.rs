@@ -186,6 +186,11 @@ impl Facts {
     pub(crate) fn patience(&self) -> Span {
         self.deadline.unwrap_or(self.options.limit / 6).min(self.options.limit / 6)
     }
+
+    /// How long after that it is looked again: as long, but with a deadline of nothing time must pass.
+    pub(crate) fn beat(&self) -> Span {
+        self.patience().max(Span::from_us(100))
+    }
 }
 
 impl Context<'_> {

@@ -105,7 +105,11 @@ impl Contributions {
             *layout = Some(read);
         } else {
             let part = part as usize;
-            if part > usize::from(u8::MAX) + 1 {
+            let exist = match (layout.as_ref(), &self.reduction.importance) {
+                (_, Importance::ByMagnitude { classes, .. }) => classes.len() + 1,
+                (layout, _) => layout.map_or(0, |layout| layout.classes.len()),
+            };
+            if part >= exist {
                 return Err(format!("it sent part {part}, which does not exist"));
             }
             if parts.len() <= part {
