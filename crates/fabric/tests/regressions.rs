@@ -141,6 +141,22 @@ fn an_exact_transpose_has_no_account() {
     }
 }
 
+/// A rank that had its own shard ended, though others' shards that had been overtaken still had to get its
+/// numbers: their owners waited for them until the time limit.
+#[test]
+fn a_ring_passes_on_what_was_overtaken() {
+    let group = Group::world(5);
+    let options = Options { algorithm: Algorithm::Ring, segment: 64, ..Options::default() };
+    for seed in 0..20 {
+        let faults = Faults { jitter: Span::from_ms(3), ..Faults::none(seed) };
+        let mut world = World::new(5, faults);
+        let operation = Operation::ReduceScatter(ReduceOp::Sum);
+        for outcome in world.run(&group, operation, f32::TYPE, alike(200), &options) {
+            assert_eq!(floats(&outcome), [15.0; 40]);
+        }
+    }
+}
+
 /// The list ended with the last rank that was there.
 #[test]
 fn what_was_delivered_is_listed_for_all_of_the_group() {
