@@ -5,8 +5,9 @@ mod common;
 use bytes::Bytes;
 use common::{World, bytes};
 use laxity_fabric::{
-    Algorithm, Deadline, Element, Group, Importance, LossPolicy, OnLoss, Operation, Options,
-    Outcome, Rank, ReduceOp, carrier::memory::Faults,
+    Algorithm, Deadline, Element, Group, Importance, LossPolicy, OnLoss, OpError, Operation,
+    Options, Outcome, Rank, ReduceOp,
+    carrier::memory::{Death, Faults},
 };
 use laxity_interface::{Fraction, Span};
 
@@ -153,6 +154,28 @@ fn a_ring_passes_on_what_was_overtaken() {
         let operation = Operation::ReduceScatter(ReduceOp::Sum);
         for outcome in world.run(&group, operation, f32::TYPE, alike(200), &options) {
             assert_eq!(floats(&outcome), [15.0; 40]);
+        }
+    }
+}
+
+/// Nobody was named.
+#[test]
+fn too_few_says_who_is_missing() {
+    let group = Group::world(3);
+    let gone = [1, 2].map(Rank::new);
+    let sum = ReduceOp::Sum;
+    for operation in [Operation::Reduce(sum, Rank::new(0)), Operation::ReduceScatter(sum)] {
+        let deaths = gone.map(|rank| Death { rank, after: 0 }).to_vec();
+        let mut world = World::new(3, Faults { deaths, ..Faults::none(1) });
+        let options = Options { on_loss: OnLoss::Continue { at_least: 2 }, ..Options::default() };
+        let late = Default::default();
+        let (results, _) =
+            world.run_late(&group, |_| operation, f32::TYPE, alike(8), &options, &late);
+        match results[0].as_ref().unwrap() {
+            Err(OpError::TooFew { left: 1, at_least: 2, without, .. }) => {
+                assert_eq!(without[..], gone);
+            }
+            other => panic!("{other:?}"),
         }
     }
 }

@@ -103,7 +103,7 @@ impl Transpose {
             if let OnLoss::Continue { at_least } = cx.facts.options.on_loss
                 && all.here() < at_least
             {
-                return cx.fail_too_few(all.here(), at_least, Vec::new());
+                return cx.fail_too_few(all.here(), at_least, all.absent());
             }
             let elements = self.shards[shard].elements.clone();
             let facts = cx.facts;

@@ -179,6 +179,12 @@ impl Contributions {
         self.from.iter().filter(here).count()
     }
 
+    /// Positions that are left out.
+    pub(crate) fn absent(&self) -> Vec<usize> {
+        let absent = |(at, one)| matches!(one, &Contribution::Absent).then_some(at);
+        self.from.iter().enumerate().filter_map(absent).collect()
+    }
+
     /// Folds what can be folded without breaking the order.
     fn advance(&mut self) {
         while let Some(one) = self.from.get_mut(self.next) {
