@@ -5,9 +5,12 @@ mod common;
 use bytes::Bytes;
 use common::{World, bytes};
 use laxity_fabric::{
-    Algorithm, Deadline, Element, Group, Importance, LossPolicy, OnLoss, OpError, Operation,
-    Options, Outcome, Rank, ReduceOp,
-    carrier::memory::{Death, Faults},
+    Algorithm, Deadline, Element, Group, GroupId, Importance, LossPolicy, OnLoss, OpError,
+    Operation, Options, Outcome, Rank, ReduceOp,
+    carrier::{
+        Carrier, Channel, Envelope, Event, Lane, Parcel, Signature, Slack,
+        memory::{Death, Faults, carriers},
+    },
 };
 use laxity_interface::{Fraction, Span};
 
@@ -227,4 +230,28 @@ fn a_deadline_of_nothing_ends() {
         let outcome = results[0].as_ref().unwrap().as_ref().unwrap();
         assert_eq!(outcome.left_out, [Rank::new(3)], "{operation:?}");
     }
+}
+
+/// Who waited in memory was woken when time moved on, and not for what arrived without time passing: a
+/// parcel without latency, or one whose deadline was over and that might lose everything.
+#[test]
+fn what_arrives_at_once_wakes_its_receiver() {
+    let faults = Faults { latency: Span::ZERO, ..Faults::none(1) };
+    let mut carriers = carriers(2, faults);
+    let (mut receiver, mut sender) = (carriers.pop().unwrap(), carriers.pop().unwrap());
+    let waits = std::thread::spawn(move || receiver.wait_event(None));
+    // Time has moved on, so the other one waits.
+    assert_eq!(sender.wait_event(Some(sender.now() + Span::from_ms(1))), None);
+    let channel =
+        Channel { lane: Lane::Direct, group: GroupId::WORLD, sequence: 0, step: 0, part: 0 };
+    let signature = Signature { kind: 0, element: u8::TYPE, count: 0 };
+    let envelope = Envelope { channel, signature };
+    let (to, body) = (Rank::new(1), Bytes::new());
+    sender.submit(Parcel { to, envelope, body, slack: Slack::EXACT });
+    assert!(matches!(sender.wait_event(None), Some(Event::Sent { .. })));
+    assert!(
+        matches!(sender.wait_event(None), Some(Event::Lost { .. })),
+        "it has what it waited for"
+    );
+    assert!(matches!(waits.join().unwrap(), Some(Event::Arrived(_))));
 }
