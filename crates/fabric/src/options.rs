@@ -36,6 +36,12 @@ impl ReduceOp {
             Self::Product => "product",
         }
     }
+
+    /// Whether what is missing can be made up for later, and numbers can be folded while rotated:
+    /// both only where a result is a sum.
+    pub(crate) const fn is_linear(self) -> bool {
+        matches!(self, Self::Sum | Self::Mean)
+    }
 }
 
 /// What a group does together, or two ranks with each other. Roots are ranks of the job.
@@ -134,7 +140,8 @@ pub struct Options {
     pub importance: Importance,
     /// What a lost part becomes.
     pub policy: LossPolicy,
-    /// Spreads what is lost over blocks by a random rotation (floating point only).
+    /// Spreads what is lost over blocks by a random rotation (floating point only). Minimum, maximum
+    /// and product are never rotated.
     pub hadamard: bool,
     /// What happens when a rank is gone or late.
     pub on_loss: OnLoss,

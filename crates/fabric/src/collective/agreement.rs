@@ -74,8 +74,7 @@ impl Agreement {
         let OnLoss::Continue { at_least } = facts.options.on_loss else {
             unreachable!("only those that may go on agree")
         };
-        let patience = facts.patience();
-        let collect_by = facts.started + patience;
+        let (patience, collect_by) = (facts.beat(), facts.started + facts.patience());
         Self {
             without: BTreeSet::new(),
             gone: BTreeSet::new(),

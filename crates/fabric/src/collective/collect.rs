@@ -29,7 +29,7 @@ impl Collect {
         if let OnLoss::Continue { at_least } = facts.options.on_loss
             && all.here() < at_least
         {
-            return cx.fail_too_few(all.here(), at_least, Vec::new());
+            return cx.fail_too_few(all.here(), at_least, all.absent());
         }
         let elements = mine(facts);
         let (stream, policy) = (facts.options.stream, facts.options.policy);
@@ -116,7 +116,7 @@ impl Machine for Collect {
         let OnLoss::Continue { at_least } = cx.facts.options.on_loss else { return };
         let Some(all) = self.folding.as_mut() else { return };
         if all.here() < at_least {
-            return cx.wake(cx.now + cx.facts.patience());
+            return cx.wake(cx.now + cx.facts.beat());
         }
         let late: Vec<_> = all.waiting().collect();
         late.into_iter().for_each(|position| all.leave_out(position));

@@ -71,6 +71,9 @@ impl Exchange {
         let length = self.part_bytes(cx.facts);
         let mut finished = Finished::default();
         let lossy = cx.facts.is_lossy();
+        if lossy && wanted > 0 {
+            finished.delivered = vec![(0, 0); cx.facts.size()];
+        }
         for (position, part) in self.parts.iter().enumerate() {
             let start = finished.parts.len() * (length / size);
             match part {
@@ -83,8 +86,8 @@ impl Exchange {
                     }));
                     if lossy {
                         let (all, gone) = (length / size, missing.iter().map(|gap| gap.len()));
-                        finished.delivered.resize(position, (0, 0));
-                        finished.delivered.push(((all - gone.sum::<usize>()) as u64, all as u64));
+                        finished.delivered[position] =
+                            ((all - gone.sum::<usize>()) as u64, all as u64);
                     }
                 }
                 Part::LeftOut => {
@@ -171,7 +174,7 @@ impl Machine for Exchange {
             return;
         }
         if self.here() < at_least {
-            return cx.wake(cx.now + cx.facts.patience());
+            return cx.wake(cx.now + cx.facts.beat());
         }
         let late = self.parts.iter_mut().filter(|part| matches!(part, Part::Waiting));
         late.for_each(|part| *part = Part::LeftOut);

@@ -10,7 +10,7 @@ use super::{Context, Word, shard};
 use crate::{
     carrier::Lane,
     loss::{Account, Importance, Layout, MAP, Reduction, Thin, rotate},
-    options::{Operation, Options},
+    options::{Operation, Options, ReduceOp},
     outcome::OpError,
     rank::Group,
 };
@@ -158,11 +158,17 @@ impl Facts {
         }
     }
 
+    /// Whether contributions are sums of what is given to the result, and not the largest, say.
+    fn is_linear(&self) -> bool {
+        self.operation.reduce_op().is_some_and(ReduceOp::is_linear)
+    }
+
     /// The seed of the rotation of the shard that starts at this element.
     pub(crate) fn rotation(&self, start: usize) -> Option<u64> {
         let group = u64::from(self.group.id().get());
         let seed = self.sequence ^ (group << 40) ^ ((start as u64) << 20);
-        self.options.hadamard.then_some(seed)
+        // The largest of rotated numbers is not the largest number rotated.
+        (self.options.hadamard && self.is_linear()).then_some(seed)
     }
 
     /// This rank's numbers for a shard, rotated if they travel so.
@@ -179,6 +185,11 @@ impl Facts {
     /// but there is none, a sixth of the limit, so that there is time to agree.
     pub(crate) fn patience(&self) -> Span {
         self.deadline.unwrap_or(self.options.limit / 6).min(self.options.limit / 6)
+    }
+
+    /// How long after that it is looked again: as long, but with a deadline of nothing time must pass.
+    pub(crate) fn beat(&self) -> Span {
+        self.patience().max(Span::from_us(100))
     }
 }
 
@@ -215,8 +226,9 @@ impl Context<'_> {
             let body = class.body(&numbers, size);
             self.effects.sends.push(Sending {
                 min_delivery: class.min_delivery,
-                // What is lost of a rotated block is no number of the tensor.
-                places: (!facts.options.hadamard).then(|| places.collect()),
+                // What is lost of a rotated block is no number of the tensor; and what is lost of a
+                // maximum is nothing that could be added to the next sum.
+                places: (facts.is_linear() && !facts.options.hadamard).then(|| places.collect()),
                 ..Sending::exact(to, stage, part as u32, body, element)
             });
         }

@@ -28,6 +28,9 @@ pub(crate) struct Ring {
     /// The result, by shard and segment.
     result: Vec<Vec<Option<Bytes>>>,
     left: usize,
+    /// Segments of others' shards that have to go through this rank. Where shards are shared, the result
+    /// cannot be here before they have.
+    to_pass: usize,
     wide: ElementType,
 }
 
@@ -39,11 +42,14 @@ impl Ring {
         let shares = !matches!(facts.operation, Operation::ReduceScatter(_));
         let wide = folds.map_or(facts.element, |op| accumulator_of(facts.element, op, false));
         let segment = (facts.options.segment / facts.element.size()).max(1);
-        let mut ring =
-            Self { data, me, size, folds, shares, segment, result: Vec::new(), left: 0, wide };
+        let (result, left, to_pass) = (Vec::new(), 0, 0);
+        let mut ring = Self { data, me, size, folds, shares, segment, result, left, to_pass, wide };
         ring.result = (0..size).map(|at| vec![None; ring.segments(facts, at).len()]).collect();
         let wanted = |at: usize| shares || at == me;
         ring.left = (0..size).filter(|at| wanted(*at)).map(|at| ring.result[at].len()).sum();
+        // All but the one that begins here.
+        let passes = |at: usize| !wanted(at) && at != ring.before(1);
+        ring.to_pass = (0..size).filter(|at| passes(*at)).map(|at| ring.result[at].len()).sum();
         ring
     }
 
@@ -97,7 +103,13 @@ impl Ring {
             let gone = (self.me + self.size - shard) % self.size;
             self.pass(cx, self.size - 1 + gone, segment, body, cx.facts.element);
         }
-        if self.left == 0 {
+        self.check(cx);
+    }
+
+    /// Ends if nothing is left to get or to pass on. Parcels overtake one another, so that a rank can have
+    /// its own shard before it has added its numbers to others'.
+    fn check(&mut self, cx: &mut Context<'_>) {
+        if self.left == 0 && self.to_pass == 0 {
             let parts = self.result.iter_mut().flatten().filter_map(Option::take).collect();
             cx.finish(Finished::exact(parts));
         }
@@ -121,7 +133,12 @@ impl Ring {
         sum.fold(0, &self.own(cx.facts, elements), element, op);
         if shard != self.me {
             let body = sum.into_bytes(self.wide);
-            return self.pass(cx, round + 1, parcel.part, body, self.wide);
+            self.pass(cx, round + 1, parcel.part, body, self.wide);
+            if !self.shares {
+                self.to_pass = self.to_pass.saturating_sub(1);
+                self.check(cx);
+            }
+            return;
         }
         if op == ReduceOp::Mean {
             sum.scale(0..elements.len(), 1, self.size as u64);
@@ -172,6 +189,10 @@ impl Machine for Ring {
     }
 
     fn awaits(&self) -> Vec<usize> {
-        if self.left > 0 && self.size > 1 { vec![self.before(1)] } else { Vec::new() }
+        if self.left + self.to_pass > 0 && self.size > 1 {
+            vec![self.before(1)]
+        } else {
+            Vec::new()
+        }
     }
 }

@@ -103,7 +103,7 @@ impl Transpose {
             if let OnLoss::Continue { at_least } = cx.facts.options.on_loss
                 && all.here() < at_least
             {
-                return cx.fail_too_few(all.here(), at_least, Vec::new());
+                return cx.fail_too_few(all.here(), at_least, all.absent());
             }
             let elements = self.shards[shard].elements.clone();
             let facts = cx.facts;
@@ -111,7 +111,8 @@ impl Transpose {
             let last = cx.memory.last(stream, facts.at, facts.element, &elements, policy);
             let (bytes, account) = all.finish(last);
             self.shards[shard].bytes = Some(bytes);
-            self.shards[shard].account = Some(account);
+            // Without accounts of the other shards it would say little, and not the same on all ranks.
+            self.shards[shard].account = self.accounts.then_some(account);
             if self.shards[shard].owner == cx.facts.me {
                 self.publish(cx, shard);
             }
@@ -127,8 +128,7 @@ impl Transpose {
         let Shard { bytes: Some(bytes), account, .. } = &self.shards[shard] else {
             unreachable!("only what is decided is published")
         };
-        let account = account.as_ref().filter(|_| self.accounts);
-        let account = account.map(|account| Bytes::from(account.encode()));
+        let account = account.as_ref().map(|account| Bytes::from(account.encode()));
         for to in cx.facts.others() {
             cx.send(to, SHARD, shard as u32, bytes.clone());
             if let Some(account) = &account {

@@ -116,7 +116,7 @@ impl Engine {
         }
         let all_reduce = matches!(facts.operation, Operation::AllReduce(_));
         if let (LossPolicy::Stale { .. }, true, Some(op)) =
-            (options.policy, all_reduce, facts.operation.reduce_op())
+            (options.policy, all_reduce, facts.operation.reduce_op().filter(|op| op.is_linear()))
         {
             let contributions = (facts.size() - left_out.len()).max(1);
             let factor = if op == ReduceOp::Sum { 1.0 / contributions as f64 } else { 1.0 };

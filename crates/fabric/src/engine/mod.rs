@@ -141,7 +141,9 @@ impl Engine {
             _ => all,
         };
         let shape = Shape::new(operation, &algorithm, element, count, options);
-        let at = self.memory.begin(options.stream);
+        // What neither leaves anything to a stream nor takes anything from it does not age it either.
+        let remembers = operation.reduce_op().is_some_and(ReduceOp::is_linear);
+        let at = if remembers { self.memory.begin(options.stream) } else { 0 };
         let deadline = match options.deadline {
             Deadline::None => None,
             Deadline::After(span) => Some(span),
@@ -161,11 +163,9 @@ impl Engine {
             started: now,
             deadline,
         };
-        let data = match operation.reduce_op() {
-            Some(ReduceOp::Sum | ReduceOp::Mean) => {
-                self.memory.repay(options.stream, at, element, data, options.policy)
-            }
-            _ => data,
+        let data = match remembers {
+            true => self.memory.repay(options.stream, at, element, data, options.policy),
+            false => data,
         };
         let machine = machine(&facts, &algorithm, data);
         let id = OpId(self.next_id);

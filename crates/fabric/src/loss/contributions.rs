@@ -7,7 +7,7 @@ use laxity_protocol::ElementType;
 
 use super::{
     Account, Importance, Layout, LossPolicy, MAP, Thin,
-    hadamard::unrotate,
+    hadamard::{rotate, unrotate},
     ranges::{are_proper, present, total},
 };
 use crate::{
@@ -105,7 +105,11 @@ impl Contributions {
             *layout = Some(read);
         } else {
             let part = part as usize;
-            if part > usize::from(u8::MAX) + 1 {
+            let exist = match (layout.as_ref(), &self.reduction.importance) {
+                (_, Importance::ByMagnitude { classes, .. }) => classes.len() + 1,
+                (layout, _) => layout.map_or(0, |layout| layout.classes.len()),
+            };
+            if part >= exist {
                 return Err(format!("it sent part {part}, which does not exist"));
             }
             if parts.len() <= part {
@@ -175,6 +179,12 @@ impl Contributions {
         self.from.iter().filter(here).count()
     }
 
+    /// Positions that are left out.
+    pub(crate) fn absent(&self) -> Vec<usize> {
+        let absent = |(at, one)| matches!(one, &Contribution::Absent).then_some(at);
+        self.from.iter().enumerate().filter_map(absent).collect()
+    }
+
     /// Folds what can be folded without breaking the order.
     fn advance(&mut self) {
         while let Some(one) = self.from.get_mut(self.next) {
@@ -222,13 +232,20 @@ impl Contributions {
         assert!(self.is_complete(), "contributions are waited for");
         let took_part = self.delivered.iter().flatten().count() as u64;
         let runs = runs(&self.gaps, took_part, self.shard.len());
-        let Reduction { element, op, policy, .. } = self.reduction;
-        if matches!(op, ReduceOp::Sum | ReduceOp::Mean) {
+        let Reduction { element, op, policy, rotated, .. } = self.reduction;
+        if op.is_linear() {
+            // What was folded is rotated, so what is added to it must be.
+            let last = match (last, rotated) {
+                (Some((numbers, factor)), Some(seed)) => {
+                    Some((rotate(&numbers, element, seed), factor))
+                }
+                (last, _) => last,
+            };
             for (range, here) in &runs {
                 self.settle(range.clone(), *here, took_part, policy, last.as_ref());
             }
         }
-        if let (Some(seed), Some(floats)) = (self.reduction.rotated, self.sum.as_floats()) {
+        if let (Some(seed), Some(floats)) = (rotated, self.sum.as_floats()) {
             unrotate(floats, seed);
         }
         let thin = runs

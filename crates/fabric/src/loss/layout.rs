@@ -101,7 +101,8 @@ impl Layout {
         block: usize,
     ) -> (Self, Bytes) {
         let size = element.size();
-        let blocks = numbers.chunks(block * size).map(|block| {
+        // A block may be said to be longer than anything, to make all of a shard one.
+        let blocks = numbers.chunks(block.saturating_mul(size)).map(|block| {
             let largest = block
                 .chunks_exact(size)
                 .map(|number| read_f64(number, element).abs())
@@ -153,7 +154,7 @@ impl Layout {
         let mut layout = Self { classes: classes.collect() };
         let mut at = 0;
         for (class, blocks) in runs {
-            let end = (at + *blocks as usize * block).min(count);
+            let end = (*blocks as usize).saturating_mul(block).saturating_add(at).min(count);
             layout.classes[*class as usize].ranges.push(at..end);
             at = end;
         }

@@ -49,6 +49,7 @@ struct Gathering {
     absent: Option<BTreeSet<UpdateId>>,
     members: Vec<Member>,
     adding: Option<Adding>,
+    /// How much of the sum must arrive, so that no member loses more than it may.
     min_delivery: Fraction,
     epoch: u32,
     until: Time,
@@ -128,14 +129,14 @@ impl Aggregator {
             norm: word.norm,
             lost: tensor.lost() as u64,
         };
+        let still = still_needed(word.min_delivery, tensor);
         let alone = self.closed.contains(&sum) || self.full(sum);
         let complete = self.sums.get(&sum).is_some_and(|one| one.members.len() >= MOST_MEMBERS);
         if alone || complete {
             // Too late for its sum, not for the server.
             let mut adding = Adding::new(tensor.elements());
             adding.add(tensor, 1);
-            let min_delivery = word.min_delivery;
-            self.send_on(sum, word.server, epoch, vec![member], adding, min_delivery);
+            self.send_on(sum, word.server, epoch, vec![member], adding, still);
             return;
         }
         let me = self.me;
@@ -162,7 +163,7 @@ impl Aggregator {
         }
         adding.add(tensor, 1);
         gathering.members.push(member);
-        gathering.min_delivery = gathering.min_delivery.max(word.min_delivery);
+        gathering.min_delivery = gathering.min_delivery.max(still);
         gathering.epoch = gathering.epoch.max(epoch);
         if let Some(absent) = &mut gathering.absent {
             absent.remove(&word.update);
@@ -273,5 +274,63 @@ impl Role for Aggregator {
 
     fn poll_notice(&mut self) -> Option<Notice> {
         self.notices.pop_front()
+    }
+}
+
+/// How much of an update must arrive from here on: what it has lost on its way here it cannot lose again.
+fn still_needed(least: Fraction, tensor: &Tensor) -> Fraction {
+    let all = tensor.elements() as u64;
+    let needed = least.of(all).saturating_add(tensor.lost() as u64).min(all);
+    match all {
+        0 => Fraction::ONE,
+        _ => Fraction::new(needed as f64 / all as f64).expect("a part of all elements"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn update(worker: u32, least: f64, lost: usize) -> Letter {
+        let word = Update {
+            update: UpdateId { worker: Rank::new(worker), number: 1 },
+            version: Version::default(),
+            norm: 1.0,
+            min_delivery: Fraction::new(least).unwrap(),
+            server: Rank::new(0),
+            sum: Some(SumId(7)),
+        };
+        let missing = std::iter::once(0..lost).filter(|gap| !gap.is_empty()).collect();
+        Letter {
+            from: Rank::new(worker),
+            from_role: RoleKind::Worker,
+            to_role: RoleKind::Aggregator,
+            epoch: 0,
+            word: Word::Update(word),
+            tensor: Some(Tensor::arrived(Tensor::new(&[1.0; 1000]).bytes().clone(), missing)),
+        }
+    }
+
+    /// The least part of what leaves for the server, when these have come: `(minimum, lost)` of each.
+    fn needed(updates: &[(f64, usize)]) -> f64 {
+        let mut aggregator = Aggregator::new(Rank::new(9), AggregatorOptions::default());
+        for (worker, (least, lost)) in (1..).zip(updates) {
+            aggregator.handle_letter(Time::ZERO, update(worker, *least, *lost));
+        }
+        let late = Time::ZERO + Span::from_secs(60);
+        aggregator.handle_timeout(late);
+        let parcels = std::iter::from_fn(|| aggregator.poll_parcel(late));
+        let tensor = parcels.last().expect("a sum leaves");
+        tensor.slack.min_delivery.get()
+    }
+
+    #[test]
+    fn what_was_lost_on_the_way_here_is_not_lost_again() {
+        assert_eq!(needed(&[(0.9, 0)]), 0.9);
+        assert_eq!(needed(&[(0.9, 60)]), 0.96);
+        assert_eq!(needed(&[(0.9, 100)]), 1.0);
+        assert_eq!(needed(&[(0.9, 60), (0.95, 0), (0.5, 450)]), 0.96);
+        assert_eq!(needed(&[(0.0, 1000)]), 1.0);
+        assert_eq!(needed(&[(0.0, 0)]), 0.0);
     }
 }

@@ -1,6 +1,7 @@
 //! Parcels as flows of a simulated network, without threads.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, VecDeque},
     ops::Range,
 };
@@ -165,6 +166,7 @@ impl Driver for Traffic {
             }
             let tag = self.count;
             self.count += 1;
+            let size = parcel.envelope.signature.element.size();
             let flow = Flow {
                 from: HostId(from.get() as u16),
                 to: HostId(parcel.to.get() as u16),
@@ -172,7 +174,7 @@ impl Driver for Traffic {
                 tag,
                 messages: chunks(parcel.body.len()),
                 ready: Ready::AtOnce,
-                min_delivery: least(&parcel),
+                min_delivery: of_chunks(parcel.slack.min_delivery, parcel.body.len(), size),
             };
             if let Some(limit) = parcel.slack.limit {
                 self.limits.insert((now + limit, tag), ());
@@ -195,7 +197,9 @@ impl Driver for Traffic {
             return self.tell_failed(from, to, envelope, "the network gave the parcel up");
         }
         let size = envelope.signature.element.size();
-        let missing = elements(&done.missing, flight.parcel.body.len(), size);
+        let length = flight.parcel.body.len();
+        let least = of_chunks(flight.parcel.slack.min_delivery, length, size);
+        let missing = elements(&missing_chunks(done, least), length, size);
         let body = without(&flight.parcel.body, &missing, size);
         flight.missing = Some(missing.clone());
         self.answers.insert((done.finished + self.answer_takes, done.tag), from);
@@ -217,21 +221,31 @@ fn chunks(length: usize) -> Messages {
     }
 }
 
-/// The least part of a parcel's chunks: with the last one shorter than the others, the same part of chunks
-/// can be less of the elements.
-fn least(parcel: &Parcel) -> Fraction {
-    let chunks = parcel.body.len().div_ceil(CHUNK);
-    if chunks == 0 {
-        return Fraction::ONE; // There is only the envelope, which always arrives.
+/// How much of a body's chunks must arrive so that, whichever they are, at least this part of its
+/// elements does: the last chunk may be shorter than those that are lost.
+fn of_chunks(least: Fraction, length: usize, size: usize) -> Fraction {
+    let elements = (length / size) as u64;
+    let may_lack = elements - least.of(elements);
+    if elements == 0 {
+        // Without a body there is only the envelope, which always arrives.
+        Fraction::ONE
+    } else if may_lack == elements {
+        Fraction::ZERO
+    } else {
+        let chunks = length.div_ceil(CHUNK) as u64;
+        let required = chunks - may_lack / (CHUNK / size) as u64;
+        Fraction::new(required as f64 / chunks as f64).expect("a part of all chunks")
     }
-    let size = parcel.envelope.signature.element.size();
-    let elements = (parcel.body.len() / size) as u64;
-    let may_lack = elements - parcel.slack.min_delivery.of(elements);
-    if may_lack == elements {
-        return parcel.slack.min_delivery;
+}
+
+/// Which chunks are missing. Where a transport only says how many, they are taken for the last: it
+/// sends in order and stops when enough has come, which it may count in bytes.
+fn missing_chunks(done: &Done, least: Fraction) -> Cow<'_, [(u32, u32)]> {
+    let came = done.delivered.max(least.of(done.messages.into()) as u32);
+    match done.missing.is_empty() && came < done.messages {
+        true => Cow::Owned(vec![(came, done.messages)]),
+        false => Cow::Borrowed(&done.missing),
     }
-    let may_lose = may_lack as usize / (CHUNK / size);
-    Fraction::new((chunks - may_lose) as f64 / chunks as f64).unwrap_or(Fraction::ONE)
 }
 
 /// Missing chunks in elements.
