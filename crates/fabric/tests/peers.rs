@@ -49,7 +49,7 @@ fn arrives(engine: &mut Engine, from: u32, parcel: &Parcel) {
 }
 
 fn goes(engine: &mut Engine, peer: u32) {
-    let lost = Event::Lost { peer: rank(peer), reason: "it died".to_owned() };
+    let lost = Event::Lost { peer: rank(peer), reason: "it died".to_owned(), left: false };
     engine.handle_event(Time::ZERO, lost);
 }
 

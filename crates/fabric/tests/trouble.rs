@@ -10,7 +10,7 @@ use laxity_fabric::{
     Algorithm, Element, Engine, Group, OnLoss, OpError, Operation, Options, Rank, ReduceOp,
     StartError,
     carrier::{
-        Event,
+        Arrival, Event,
         memory::{Death, Faults},
     },
 };
@@ -94,7 +94,7 @@ fn a_dead_rank_is_named_to_everybody() {
 #[test]
 fn a_rank_out_of_reach_of_one_other_ends_it_for_all() {
     let (near, far) = (Rank::new(0), Rank::new(1));
-    let lost = || Event::Lost { peer: far, reason: "no route".to_owned() };
+    let lost = || Event::Lost { peer: far, reason: "no route".to_owned(), left: false };
     let options = Options { algorithm: Algorithm::Ring, ..Options::default() };
     let group = Group::world(4);
     // Rank 0 cannot reach rank 1, which lives: in a ring it waits for rank 0, and rank 0 not for it.
@@ -116,6 +116,34 @@ fn a_rank_out_of_reach_of_one_other_ends_it_for_all() {
     engine.handle_event(Time::ZERO, lost());
     let (ended, result) = engine.poll_finished().expect("it cannot go on");
     assert!(ended == id && result.is_err());
+}
+
+#[test]
+fn who_left_in_order_has_what_was_sent_to_it() {
+    // Rank 1 has everything and is gone before this rank hears that its own part has arrived there;
+    // rank 2 is late.
+    let options = Options { algorithm: Algorithm::Transpose, ..Options::default() };
+    let group = Group::world(3);
+    let mut engines: Vec<_> = (0..3).map(|rank| Engine::new(Rank::new(rank))).collect();
+    let start = |engine: &mut Engine| {
+        let gather = Operation::AllGather;
+        engine.start(Time::ZERO, &group, gather, f32::TYPE, numbers(1), &options).unwrap();
+        std::iter::from_fn(|| engine.poll_parcel()).collect::<Vec<_>>()
+    };
+    let sent: Vec<_> = engines.iter_mut().map(start).collect();
+    let mut arrive = |from: u32| {
+        let to_me = sent[from as usize].iter().find(|parcel| parcel.to == Rank::new(0)).unwrap();
+        let (envelope, body) = (to_me.envelope, to_me.body.clone());
+        let arrival = Arrival { from: Rank::new(from), envelope, body, missing: Vec::new() };
+        engines[0].handle_event(Time::ZERO, Event::Arrived(arrival));
+        if from == 1 {
+            let (peer, reason) = (Rank::new(1), "it said goodbye".to_owned());
+            engines[0].handle_event(Time::ZERO, Event::Lost { peer, reason, left: true });
+        }
+        engines[0].poll_finished()
+    };
+    assert!(arrive(1).is_none(), "rank 2 is still to come");
+    assert!(arrive(2).expect("everything is here").1.is_ok());
 }
 
 #[test]
@@ -179,7 +207,7 @@ fn who_is_too_far_behind_is_told_and_memory_is_bounded() {
     let mut carried = 0;
     while let Some(parcel) = engines[0].poll_parcel() {
         let (from, envelope, body) = (Rank::new(0), parcel.envelope, parcel.body);
-        let arrival = laxity_fabric::carrier::Arrival { from, envelope, body, missing: vec![] };
+        let arrival = Arrival { from, envelope, body, missing: vec![] };
         let event = Event::Arrived(arrival);
         assert!(engines[1].handle_event(Time::ZERO, event).is_none());
         carried += 1;

@@ -86,7 +86,7 @@ impl<C: Carrier> WithController<C> {
         let (there, word) = self.line.poll();
         if self.there && !there {
             let reason = "the controller is away".to_owned();
-            self.events.push_back(Event::Lost { peer: CONTROLLER, reason });
+            self.events.push_back(Event::Lost { peer: CONTROLLER, reason, left: false });
         }
         self.there = there;
         let Some(word) = word else { return };

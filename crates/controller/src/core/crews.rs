@@ -138,7 +138,7 @@ impl Controller {
             }
             crew.seats.remove(rank);
             let reason = "its host left the controller".to_owned();
-            let lost = carrier::Event::Lost { peer: Rank::new(*rank), reason };
+            let lost = carrier::Event::Lost { peer: Rank::new(*rank), reason, left: false };
             crew.node.handle_event(now, lost);
             if crew.seats.is_empty() {
                 crew.empty = Some(now);

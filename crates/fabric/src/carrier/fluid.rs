@@ -189,7 +189,7 @@ impl Network {
         for other in (0..self.rates.len() as u32).map(Rank::new) {
             if !self.dead.contains(&other) {
                 let reason = "its process has ended".to_owned();
-                self.tell(news, other, Event::Lost { peer: rank, reason });
+                self.tell(news, other, Event::Lost { peer: rank, reason, left: false });
             }
         }
     }

@@ -93,7 +93,7 @@ fn an_impostor_is_refused_and_told_both_sides_and_nobody_hears_its_parcels() {
         impostor.submit(parcel(0));
         let reason = loop {
             match wait(&mut impostor, Span::from_secs(60)).expect("an end") {
-                Event::Lost { peer, reason } => {
+                Event::Lost { peer, reason, .. } => {
                     assert_eq!(peer, Rank::new(0));
                     break reason;
                 }

@@ -91,6 +91,8 @@ pub enum Event {
         peer: Rank,
         /// Why, for a person: what was seen and where.
         reason: String,
+        /// It has left in order: it said goodbye, and has all that it needed from this rank.
+        left: bool,
     },
 }
 

@@ -10,7 +10,7 @@ mod effects;
 mod kept;
 mod start;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use laxity_interface::Time;
@@ -50,6 +50,8 @@ pub struct Engine {
     kept: Kept,
     retired: Retired,
     lost: BTreeMap<Rank, String>,
+    /// Those of them that need nothing any more.
+    left: BTreeSet<Rank>,
     parcels: VecDeque<Parcel>,
     /// Parcels whose end was not reported, with what is wanted back if it is lost.
     submitted: BTreeMap<(Rank, Channel), Option<Outstanding>>,
@@ -93,6 +95,7 @@ impl Engine {
             kept: Kept::new(kept_bytes),
             retired: Retired::default(),
             lost: BTreeMap::new(),
+            left: BTreeSet::new(),
             parcels: VecDeque::new(),
             submitted: BTreeMap::new(),
             finished: VecDeque::new(),
@@ -244,10 +247,14 @@ impl Engine {
             Event::Failed { peer, envelope, reason } => {
                 self.handle_failure(now, peer, envelope, reason)
             }
-            Event::Lost { peer, reason } => {
-                let to_it = self.submitted.keys().filter(|(to, _)| *to == peer);
+            Event::Lost { peer, reason, left } => {
+                // Whoever has left in order has what was sent to it, though this rank may hear of that later.
+                let to_it = self.submitted.keys().filter(|(to, _)| *to == peer && !left);
                 let stuck: Vec<_> =
                     to_it.filter_map(|(to, channel)| self.sending(*to, channel)).collect();
+                if left {
+                    self.left.insert(peer);
+                }
                 self.submitted.retain(|(to, _), _| *to != peer);
                 self.lost.entry(peer).or_insert_with(|| reason.clone());
                 let ids: Vec<_> = self.running.keys().copied().collect();
@@ -257,7 +264,7 @@ impl Engine {
                 for id in stuck {
                     self.tell_stuck(now, id, peer, &reason);
                 }
-                Some(Event::Lost { peer, reason })
+                Some(Event::Lost { peer, reason, left })
             }
         }
     }
@@ -509,7 +516,8 @@ impl Engine {
         let (facts, shape, key) = (running.facts.clone(), running.shape, running.key);
         let lost = |sending: &Sending| {
             let to = facts.group.rank(sending.to);
-            self.lost.get(&to).map(|reason| (to, reason.clone()))
+            let reason = self.lost.get(&to).filter(|_| !self.left.contains(&to));
+            reason.map(|reason| (to, reason.clone()))
         };
         let stuck = effects.sends.iter().find_map(lost);
         for sending in effects.sends {

@@ -150,7 +150,7 @@ impl Node {
                     role.handle_undelivered(now, peer, channel.sequence);
                 }
             }
-            Event::Lost { peer, reason } => {
+            Event::Lost { peer, reason, .. } => {
                 self.inbox.forget(peer);
                 for kind in RoleKind::ALL {
                     if let Some(role) = self.role(kind) {

@@ -97,7 +97,8 @@ fn a_job_in_threads_goes_on_when_its_server_ends() {
 
     drop(server);
     for to in [rank(1), rank(2)] {
-        let event = Event::Lost { peer: rank(0), reason: "its thread has ended".to_owned() };
+        let event =
+            Event::Lost { peer: rank(0), reason: "its thread has ended".to_owned(), left: false };
         others[&to].send(event).unwrap();
     }
     let promoted = |notice| match notice {

@@ -168,7 +168,11 @@ impl World {
             Due::Computed { worker, .. } => *worker != victim,
         });
         for to in self.nodes.keys().copied().collect::<Vec<_>>() {
-            let event = Event::Lost { peer: victim, reason: "its process has ended".to_owned() };
+            let event = Event::Lost {
+                peer: victim,
+                reason: "its process has ended".to_owned(),
+                left: false,
+            };
             self.plan(news, Due::Carrier { to, from: victim, event });
         }
         Some(node)

@@ -111,8 +111,8 @@ pub fn until(
 pub fn loss(carrier: &mut impl Carrier, of: u32) -> String {
     loop {
         match event(carrier) {
-            Event::Lost { peer, reason } if peer == Rank::new(of) => return reason,
-            Event::Lost { peer, reason } => panic!("{peer} is lost: {reason}"),
+            Event::Lost { peer, reason, .. } if peer == Rank::new(of) => return reason,
+            Event::Lost { peer, reason, .. } => panic!("{peer} is lost: {reason}"),
             _ => {}
         }
     }

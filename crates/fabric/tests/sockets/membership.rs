@@ -265,7 +265,7 @@ fn a_goodbye_is_heard_by_those_who_wait_and_nothing_before_it_is_lost() {
                 while lost.len() < 2 {
                     match event(&mut fabric) {
                         Event::Arrived(_) => arrived += 1,
-                        Event::Lost { peer, reason } => {
+                        Event::Lost { peer, reason, .. } => {
                             if peer == Rank::new(1) {
                                 assert_eq!(arrived, 10, "before its goodbye");
                             }

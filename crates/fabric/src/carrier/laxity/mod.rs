@@ -325,7 +325,7 @@ impl LaxityCarrier {
                 while let Ok(departure) = self.departures.try_recv() {
                     let rank = departure.rank;
                     if rank != self.rank() && self.peers.get_mut(rank).is_some() {
-                        self.lose(rank, &departure.reason, true);
+                        self.lose_for(rank, &departure.reason, true, departure.left);
                     }
                 }
             }
@@ -385,7 +385,8 @@ impl LaxityCarrier {
             return;
         }
         if label.what == What::Goodbye {
-            return self.lose(from, &format!("{from} at {at} has left: it said goodbye"), false);
+            let reason = format!("{from} at {at} has left: it said goodbye");
+            return self.lose_for(from, &reason, false, true);
         }
         let Some(envelope) = label.envelope else { return };
         match outcome {
@@ -441,12 +442,17 @@ impl LaxityCarrier {
 
     /// Nothing more will come from a rank or reach it.
     fn lose(&mut self, rank: Rank, reason: &str, hang_up: bool) {
+        self.lose_for(rank, reason, hang_up, false);
+    }
+
+    /// The same, of a rank that may have left in order.
+    fn lose_for(&mut self, rank: Rank, reason: &str, hang_up: bool, left: bool) {
         let peer = self.peers.at_mut(rank);
         if std::mem::replace(&mut peer.lost, true) {
             return;
         }
         let waiting = std::mem::take(&mut peer.waiting);
-        self.events.push_back(Event::Lost { peer: rank, reason: reason.to_owned() });
+        self.events.push_back(Event::Lost { peer: rank, reason: reason.to_owned(), left });
         for (place, waiting) in waiting {
             if let Some(limit) = waiting.limit {
                 self.limits.remove(&(limit, rank, place));

@@ -161,7 +161,7 @@ impl Network {
         dead.events.clear();
         // So that its own thread ends too.
         let reason = "this rank has died".to_owned();
-        dead.events.insert((now, rank, 0), Event::Lost { peer: rank, reason });
+        dead.events.insert((now, rank, 0), Event::Lost { peer: rank, reason, left: false });
         let seed = self.faults.seed;
         for other in (0..self.ranks.len() as u32).map(Rank::new).filter(|other| *other != rank) {
             let words = [seed, u64::from(rank.get()), u64::from(other.get()), u64::MAX];
@@ -175,7 +175,7 @@ impl Network {
                 };
                 *of != rank || *at <= now || (*at < known && keeps)
             });
-            self.say_lost(known, other, rank, "it died");
+            self.say_lost(known, other, rank, "it died", false);
         }
     }
 
@@ -190,12 +190,12 @@ impl Network {
             let events = &self.ranks[other.index()].events;
             let last = events.keys().filter(|(_, of, _)| *of == rank).map(|(at, ..)| *at).max();
             let known = last.unwrap_or(now).max(now) + self.faults.detection;
-            self.say_lost(known, other, rank, "it left");
+            self.say_lost(known, other, rank, "it left", true);
         }
     }
 
-    fn say_lost(&mut self, at: Time, who: Rank, lost: Rank, reason: &str) {
-        let event = Event::Lost { peer: lost, reason: reason.to_owned() };
+    fn say_lost(&mut self, at: Time, who: Rank, lost: Rank, reason: &str, left: bool) {
+        let event = Event::Lost { peer: lost, reason: reason.to_owned(), left };
         self.tell(at, who, lost, event);
         self.ranks[who.index()].knows.insert(lost, at);
     }

@@ -137,7 +137,7 @@ impl Traffic {
 
     fn tell_loss(&mut self, rank: Rank) {
         for other in (0..self.events.len() as u32).map(Rank::new).filter(|other| *other != rank) {
-            self.tell(other, Event::Lost { peer: rank, reason: "it left".to_owned() });
+            self.tell(other, Event::Lost { peer: rank, reason: "it left".to_owned(), left: true });
         }
     }
 

@@ -409,7 +409,8 @@ impl Core {
                     let at = self.links.get(&token).map(|link| link.at);
                     let at = at.map_or_else(String::new, |at| format!(" at {at}"));
                     self.drop_link(token);
-                    return self.lose(from, &format!("{from}{at} has left: it said goodbye"));
+                    let reason = format!("{from}{at} has left: it said goodbye");
+                    return self.lose_for(from, &reason, true);
                 }
             }
         }
@@ -440,14 +441,19 @@ impl Core {
 
     /// Nothing more will come from a rank or reach it.
     fn lose(&mut self, rank: Rank, reason: &str) {
+        self.lose_for(rank, reason, false);
+    }
+
+    /// The same, of a rank that may have left in order.
+    fn lose_for(&mut self, rank: Rank, reason: &str, left: bool) {
         let peer = &mut self.peers[rank.index()];
         peer.patience = None;
         if std::mem::replace(&mut peer.lost, true) {
             return;
         }
-        let left = peer.outbox.drain();
-        self.events.push_back(Event::Lost { peer: rank, reason: reason.to_owned() });
-        for envelope in left {
+        let waiting = peer.outbox.drain();
+        self.events.push_back(Event::Lost { peer: rank, reason: reason.to_owned(), left });
+        for envelope in waiting {
             let reason = reason.to_owned();
             self.events.push_back(Event::Failed { peer: rank, envelope, reason });
         }
@@ -461,7 +467,7 @@ impl Core {
             if let Some(link) = peer.link {
                 self.drop_link(link);
             }
-            self.lose(departure.rank, &departure.reason);
+            self.lose_for(departure.rank, &departure.reason, departure.left);
         }
     }
 
