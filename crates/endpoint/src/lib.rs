@@ -40,6 +40,7 @@ mod incoming;
 mod outgoing;
 mod payloads;
 mod peer;
+mod prefetch;
 mod queue;
 mod shard;
 mod store;

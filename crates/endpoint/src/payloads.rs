@@ -8,7 +8,7 @@ use bytes::Bytes;
 use laxity_interface::GroupId;
 use laxity_protocol::{BodyRef, JobKind, JobOpen, Memory, Piece, RecvId, SendId, Sink};
 
-use crate::{element::Buffer, store::Store};
+use crate::{element::Buffer, prefetch, store::Store};
 
 /// Payload of a job being sent.
 #[derive(Debug)]
@@ -70,15 +70,21 @@ impl Memory for Payloads {
         let (from, to) = (body.offset as usize, body.offset as usize + body.length);
         match self.jobs.get(&body.job) {
             Some(Source::Lent(lent)) => {
-                assert!(to <= lent.length, "a chunk inside its tensor");
-                // SAFETY: in bounds by the assertion; alive by the lender's promise.
-                unsafe { std::slice::from_raw_parts(lent.start.add(from), body.length) }
+                // SAFETY: alive by the lender's promise, and nobody writes to it.
+                piece_of(unsafe { std::slice::from_raw_parts(lent.start, lent.length) }, from, to)
             }
-            Some(Source::Owned(bytes)) => &bytes[from..to],
+            Some(Source::Owned(bytes)) => piece_of(bytes, from, to),
             Some(Source::Messages(messages)) => &messages[body.message as usize][from..to],
             None => unreachable!("the protocol asks only for jobs under way"),
         }
     }
+}
+
+/// A piece of a tensor, of which the next piece is likely to be sent next.
+fn piece_of(tensor: &[u8], from: usize, to: usize) -> &[u8] {
+    assert!(to <= tensor.len(), "a chunk inside its tensor");
+    prefetch::behind(to - from, &tensor[to..]);
+    &tensor[from..to]
 }
 
 /// A message that arrived whole.
@@ -126,17 +132,12 @@ impl Target {
         let at = piece.index as usize * element;
         match self {
             Self::Lent(lent) => {
-                assert!(at + piece.body.len() <= lent.length, "a chunk inside its tensor");
-                // SAFETY: in bounds by the assertion; alive and exclusive by the lender's promise;
-                // received bytes lie in the socket's buffers, never in the lender's.
-                unsafe {
-                    let to = lent.start.add(at);
-                    std::ptr::copy_nonoverlapping(piece.body.as_ptr(), to, piece.body.len());
-                }
+                // SAFETY: alive and exclusive by the lender's promise; received bytes lie in the
+                // socket's buffers, never in the lender's.
+                let tensor = unsafe { std::slice::from_raw_parts_mut(lent.start, lent.length) };
+                write_piece(tensor, at, piece.body);
             }
-            Self::Tensor(buffer) => {
-                buffer.bytes_mut()[at..at + piece.body.len()].copy_from_slice(piece.body);
-            }
+            Self::Tensor(buffer) => write_piece(buffer.bytes_mut(), at, piece.body),
             Self::Messages { parts, .. } => {
                 let message = parts.entry((piece.group, piece.index)).or_default();
                 message.resize(piece.length as usize, 0);
@@ -167,6 +168,14 @@ impl Target {
             ready.push_back(Message { group, index, bytes });
         }
     }
+}
+
+/// Puts a piece in its place; the next piece is likely to belong behind it.
+fn write_piece(tensor: &mut [u8], at: usize, body: &[u8]) {
+    assert!(at + body.len() <= tensor.len(), "a chunk inside its tensor");
+    let (now, soon) = tensor[at..].split_at_mut(body.len());
+    now.copy_from_slice(body);
+    prefetch::behind(body.len(), soon);
 }
 
 /// Where bytes of all jobs being received go.
