@@ -141,7 +141,8 @@ pub struct Options {
     /// What a lost part becomes.
     pub policy: LossPolicy,
     /// Spreads what is lost over blocks by a random rotation (floating point only). Minimum, maximum
-    /// and product are never rotated.
+    /// and product are never rotated. Not with [`LossPolicy::Feedback`]. A rotated number can be 32
+    /// times as large as the largest of its block, so `f16` may overflow above 2,047; `bf16` does not.
     pub hadamard: bool,
     /// What happens when a rank is gone or late.
     pub on_loss: OnLoss,

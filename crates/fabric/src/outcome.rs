@@ -3,14 +3,19 @@
 use bytes::Bytes;
 use laxity_interface::Span;
 
-use crate::{loss::Thin, rank::Rank, shape::Shape};
+use crate::{
+    loss::{Share, Thin},
+    rank::Rank,
+    shape::Shape,
+};
 
 /// A result, and what went into it.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Outcome {
     /// The result's bytes, in order. Empty where this rank gets none.
     pub parts: Vec<Bytes>,
-    /// What arrived of each contribution, by position in the group. Empty if nothing could be lost.
+    /// What arrived of each contribution, by position in the group; of one that was left out, nothing.
+    /// Empty if nothing could be lost.
     ///
     /// After an all-reduce all ranks hold the same list.
     pub delivered: Vec<f64>,
@@ -22,6 +27,8 @@ pub struct Outcome {
     pub missing: Vec<Thin>,
     /// How long it took on this rank.
     pub took: Span,
+    /// The same as `delivered`, in elements.
+    pub(crate) shares: Vec<Share>,
 }
 
 impl Outcome {
@@ -54,17 +61,15 @@ impl Outcome {
         );
     }
 
-    /// What arrived of the contributions on average; 1 if nothing could be lost.
+    /// What arrived of all contributions together, of those that were left out nothing; 1 if nothing
+    /// could be lost.
     pub fn mean_delivered(&self) -> f64 {
-        match self.delivered.len() {
-            0 => 1.0,
-            some => self.delivered.iter().sum::<f64>() / some as f64,
-        }
+        self.shares.iter().fold(Share::default(), Share::and).arrived()
     }
 
     /// The least that arrived of any contribution that was not left out; 1 if nothing could be lost.
     pub fn least_delivered(&self) -> f64 {
-        self.delivered.iter().copied().fold(1.0, f64::min)
+        self.shares.iter().map(Share::arrived_of_counted).fold(1.0, f64::min)
     }
 }
 
@@ -144,8 +149,8 @@ pub enum OpError {
     },
     /// Too few ranks are left to go on.
     #[error(
-        "{operation} ended with {left} ranks left, at least {at_least} are wanted; without: {}",
-        list(without)
+        "{operation} ended with {left} ranks left, at least {at_least} are wanted; without: {}{}",
+        list(without), too_short(*deadline)
     )]
     TooFew {
         /// Which operation.
@@ -156,6 +161,8 @@ pub enum OpError {
         at_least: usize,
         /// Who is missing.
         without: Vec<Rank>,
+        /// When contributions were no longer waited for, if there was such a time.
+        deadline: Option<Span>,
     },
     /// Parcels for operations that were not started took too much memory.
     #[error(
@@ -213,6 +220,11 @@ pub enum StartError {
     /// Options that exclude each other or make no sense.
     #[error("{0}")]
     Options(&'static str),
+}
+
+fn too_short(deadline: Option<Span>) -> String {
+    let hint = |span| format!("; if they live, the deadline of {span} is too short for them");
+    deadline.map(hint).unwrap_or_default()
 }
 
 fn told(by: Option<Rank>) -> String {

@@ -18,6 +18,8 @@ use laxity_interface::{Span, Time};
 
 const SUM: Operation = Operation::AllReduce(ReduceOp::Sum);
 
+const SECOND: Span = Span::from_secs(1);
+
 fn rank(number: u32) -> Rank {
     Rank::new(number)
 }
@@ -101,6 +103,19 @@ fn a_child_that_has_sent_everything_may_leave_a_reduce() {
     assert_eq!(ended(&mut middle), None, "nothing is missing of rank 2");
     arrives(&mut middle, 3, &slow[1]);
     assert!(ended(&mut middle).expect("all is here").is_ok());
+}
+
+/// The word had a millisecond to arrive: over slow links the others heard only that this rank was gone.
+#[test]
+fn who_gives_up_has_time_to_say_so() {
+    let options = Options { limit: Span::from_ms(50), ..Options::default() };
+    let mut engine = started(0, &Group::world(2), SUM, 8, &options);
+    let before = parcels(&mut engine, 1);
+    assert!(before.iter().all(|parcel| parcel.slack.limit <= Some(options.limit)));
+    engine.handle_timeout(Time::ZERO + options.limit);
+    assert!(matches!(ended(&mut engine), Some(Err(OpError::TimedOut { .. }))));
+    let words = parcels(&mut engine, 1);
+    assert!(!words.is_empty() && words.iter().all(|word| word.slack.limit >= Some(SECOND)));
 }
 
 #[test]

@@ -183,7 +183,7 @@ fn too_few_says_who_is_missing() {
     }
 }
 
-/// The list ended with the last rank that was there.
+/// The list ended with the last rank that was there; and ranks that were left out counted as whole.
 #[test]
 fn what_was_delivered_is_listed_for_all_of_the_group() {
     let group = Group::world(4);
@@ -197,7 +197,8 @@ fn what_was_delivered_is_listed_for_all_of_the_group() {
             world.run_late(&group, |_| operation, f32::TYPE, alike(8), &options, &late);
         let outcome = results[0].as_ref().unwrap().as_ref().unwrap();
         assert_eq!(outcome.left_out, [Rank::new(3)]);
-        assert_eq!(outcome.delivered, [1.0; 4], "{operation:?}");
+        assert_eq!(outcome.delivered, [1.0, 1.0, 1.0, 0.0], "{operation:?}");
+        assert_eq!((outcome.mean_delivered(), outcome.least_delivered()), (0.75, 1.0));
     }
     let mut world = World::new(4, Faults::none(1));
     let operation = Operation::Scatter(Rank::new(1));
@@ -254,4 +255,24 @@ fn what_arrives_at_once_wakes_its_receiver() {
         "it has what it waited for"
     );
     assert!(matches!(waits.join().unwrap(), Some(Event::Arrived(_))));
+}
+
+/// What was lost of it was listed, but not how much arrived.
+#[test]
+fn a_lossy_receive_says_how_much_arrived() {
+    let mut world = World::new(2, lossy(0.5, 2));
+    let [from, to] = [1, 0].map(Rank::new);
+    let turn = |rank| match rank == from {
+        true => Operation::Send(to, 7),
+        false => Operation::Recv(from, 7),
+    };
+    let options = Options::at_least(fraction(0.25));
+    let (group, late) = (Group::world(2), Default::default());
+    let (results, _) = world.run_late(&group, turn, f32::TYPE, alike(1000), &options, &late);
+    let outcome = results[0].as_ref().unwrap().as_ref().unwrap();
+    let gone: usize = outcome.missing.iter().map(|thin| thin.elements.len()).sum();
+    let here = 1.0 - gone as f64 / 1000.0;
+    assert!(gone > 0 && here >= 0.25);
+    assert_eq!(outcome.delivered, [1.0, here]);
+    assert_eq!((outcome.least_delivered(), outcome.mean_delivered()), (here, here));
 }

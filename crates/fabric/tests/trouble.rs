@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use common::World;
 use laxity_fabric::{
-    Algorithm, Element, Engine, Group, OnLoss, OpError, Operation, Options, Rank, ReduceOp,
-    StartError,
+    Algorithm, Element, Engine, Group, LossPolicy, OnLoss, OpError, Operation, Options, Rank,
+    ReduceOp, StartError,
     carrier::{
         Arrival, Event,
         memory::{Death, Faults},
     },
 };
-use laxity_interface::{Span, Time};
+use laxity_interface::{Fraction, Span, Time};
 
 const SUM: Operation = Operation::AllReduce(ReduceOp::Sum);
 
@@ -248,6 +248,9 @@ fn what_makes_no_sense_is_refused_before_anything_is_sent() {
     let tree = Algorithm::Tree([None, None, Some(0), Some(0)].into());
     let tree = Options { algorithm: tree, ..Options::default() };
     assert_eq!(start(SUM, numbers(4), &tree), StartError::NotATree(4));
+    let policy = LossPolicy::Feedback { max_age: 1, decay: 1.0 };
+    let turned = Options { policy, hadamard: true, ..Options::at_least(Fraction::ZERO) };
+    assert!(start(SUM, numbers(4), &turned).to_string().contains("cannot be fed back"));
     let own = Rank::new(0);
     assert_eq!(start(Operation::Send(own, 1), numbers(4), &options), StartError::Oneself(own));
     assert!(engine.poll_parcel().is_none());

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::{Context, Finished, Incoming, Machine, Sending};
 use crate::{
     carrier::Lane,
-    loss::{Importance, Thin},
+    loss::{Importance, Share, Thin},
 };
 
 /// The sender: ends when the carrier says what became of the parcel.
@@ -65,7 +65,14 @@ impl Machine for Recv {
 
     fn arrived(&mut self, cx: &mut Context<'_>, parcel: Incoming) {
         let thin = holes(&parcel.missing);
-        cx.finish(Finished { thin, ..Finished::exact(vec![parcel.body]) });
+        let mut shares = Vec::new();
+        if cx.facts.is_lossy() {
+            let all = (parcel.body.len() / cx.facts.element.size()) as u64;
+            let gone = parcel.missing.iter().map(|gap| gap.len() as u64).sum::<u64>();
+            shares.resize(cx.facts.size(), Share::default());
+            shares[self.from] = Share::of(all - gone, all);
+        }
+        cx.finish(Finished { thin, shares, ..Finished::exact(vec![parcel.body]) });
     }
 
     fn awaits(&self) -> Vec<usize> {

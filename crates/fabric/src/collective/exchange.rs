@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{Context, Facts, Finished, Incoming, Machine, Sending};
 use crate::{
-    loss::{Importance, Thin},
+    loss::{Importance, Share, Thin},
     options::{OnLoss, Operation},
 };
 
@@ -72,7 +72,7 @@ impl Exchange {
         let mut finished = Finished::default();
         let lossy = cx.facts.is_lossy();
         if lossy && wanted > 0 {
-            finished.delivered = vec![(0, 0); cx.facts.size()];
+            finished.shares = vec![Share::default(); cx.facts.size()];
         }
         for (position, part) in self.parts.iter().enumerate() {
             let start = finished.parts.len() * (length / size);
@@ -86,13 +86,16 @@ impl Exchange {
                     }));
                     if lossy {
                         let (all, gone) = (length / size, missing.iter().map(|gap| gap.len()));
-                        finished.delivered[position] =
-                            ((all - gone.sum::<usize>()) as u64, all as u64);
+                        finished.shares[position] =
+                            Share::of((all - gone.sum::<usize>()) as u64, all as u64);
                     }
                 }
                 Part::LeftOut => {
                     finished.parts.push(Bytes::from(vec![0; length]));
                     finished.left_out.insert(position);
+                    if lossy {
+                        finished.shares[position] = Share::left_out((length / size) as u64);
+                    }
                 }
                 Part::Waiting => unreachable!("nothing is waited for"),
             }

@@ -9,7 +9,7 @@ use laxity_protocol::ElementType;
 use super::{Context, Word, shard};
 use crate::{
     carrier::Lane,
-    loss::{Account, Importance, Layout, MAP, Reduction, Thin, rotate},
+    loss::{Account, Importance, Layout, MAP, Reduction, Share, Thin, rotate},
     options::{Operation, Options, ReduceOp},
     outcome::OpError,
     rank::Group,
@@ -82,8 +82,8 @@ impl Sending {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Finished {
     pub(crate) parts: Vec<Bytes>,
-    /// Elements that arrived, and elements that were contributed, by position.
-    pub(crate) delivered: Vec<(u64, u64)>,
+    /// What arrived of each contribution, by position. Empty if nothing could be lost.
+    pub(crate) shares: Vec<Share>,
     pub(crate) left_out: BTreeSet<usize>,
     pub(crate) thin: Vec<Thin>,
 }
@@ -104,15 +104,17 @@ impl Finished {
 
     /// Adds what its owner says of a shard that starts at `start` in the result.
     pub(crate) fn account(&mut self, account: &Account, start: usize, count: usize) {
-        self.delivered.resize(account.delivered.len(), (0, 0));
+        let count = count as u64;
+        self.shares.resize(account.delivered.len(), Share::default());
         for (position, delivered) in account.delivered.iter().enumerate() {
-            match delivered {
-                Some(delivered) => {
-                    self.delivered[position].0 += delivered;
-                    self.delivered[position].1 += count as u64;
+            let share = match delivered {
+                Some(delivered) => Share::of(*delivered, count),
+                None => {
+                    self.left_out.insert(position);
+                    Share::left_out(count)
                 }
-                None => _ = self.left_out.insert(position),
-            }
+            };
+            self.shares[position] = self.shares[position].and(&share);
         }
         self.thin.extend(account.thin.iter().map(|thin| Thin {
             elements: thin.elements.start + start..thin.elements.end + start,

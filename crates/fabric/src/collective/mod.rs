@@ -152,7 +152,8 @@ impl Context<'_> {
     pub(crate) fn fail_too_few(&mut self, left: usize, at_least: usize, without: Vec<usize>) {
         let operation = self.facts.operation.name();
         let without = without.into_iter().map(|position| self.facts.group.rank(position)).collect();
-        self.fail(OpError::TooFew { operation, left, at_least, without });
+        let deadline = self.facts.deadline;
+        self.fail(OpError::TooFew { operation, left, at_least, without, deadline });
     }
 
     /// Ends the operation because the others went on without this rank.

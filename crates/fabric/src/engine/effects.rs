@@ -9,11 +9,14 @@ use crate::{
     carrier::{Channel, Envelope, Lane, Parcel, Slack},
     collective::{ABORT, Facts, Finished, Sending, encode_abort},
     deadline::Deadline,
-    loss::{LossPolicy, Outstanding},
+    loss::{LossPolicy, Outstanding, Share},
     options::{OnLoss, Operation, ReduceOp},
     outcome::{OpError, Outcome},
     shape::Shape,
 };
+
+/// How long words about an operation's end may travel, however little time it has left.
+const LAST_WORDS: Span = Span::from_secs(5);
 
 impl Engine {
     /// Puts a machine's parcel into its envelope.
@@ -44,8 +47,12 @@ impl Engine {
             min_delivery,
             priority: facts.options.priority,
             deadline: facts.deadline.filter(|_| lossy).map(|deadline| deadline - elapsed),
-            // The rank that gives up says so after its limit; the word must still go out.
-            limit: Some(limit.max(Span::from_ms(1))),
+            // The rank that gives up says so after its limit; the word must still get there.
+            limit: Some(limit.max(if lane == Lane::Repair {
+                LAST_WORDS
+            } else {
+                Span::from_ms(1)
+            })),
         };
         let feeds_back = matches!(facts.options.policy, LossPolicy::Feedback { .. });
         let outstanding = places.filter(|_| feeds_back && lossy).map(|places| Outstanding {
@@ -108,7 +115,7 @@ impl Engine {
 
     /// What the application gets.
     pub(super) fn outcome(&mut self, now: Time, facts: &Facts, finished: Finished) -> Outcome {
-        let Finished { parts, delivered, left_out, thin } = finished;
+        let Finished { parts, shares, left_out, thin } = finished;
         let options = &facts.options;
         let took = now.since(facts.started);
         if let Deadline::Adaptive(_) = options.deadline {
@@ -122,14 +129,13 @@ impl Engine {
             let factor = if op == ReduceOp::Sum { 1.0 / contributions as f64 } else { 1.0 };
             self.memory.keep(options.stream, facts.at, facts.element, &parts, factor);
         }
-        let part =
-            |(arrived, of): (u64, u64)| if of == 0 { 1.0 } else { arrived as f64 / of as f64 };
         Outcome {
             parts,
-            delivered: delivered.into_iter().map(part).collect(),
+            delivered: shares.iter().map(Share::arrived).collect(),
             left_out: left_out.into_iter().map(|at| facts.group.rank(at)).collect(),
             missing: thin,
             took,
+            shares,
         }
     }
 }

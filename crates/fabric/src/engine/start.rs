@@ -5,7 +5,7 @@ use laxity_protocol::ElementType;
 use crate::{
     collective::is_tree,
     element::{is_float, is_known},
-    loss::Importance,
+    loss::{Importance, LossPolicy},
     options::{Algorithm, OnLoss, Operation, Options},
     outcome::StartError,
     rank::{Group, Rank},
@@ -82,6 +82,12 @@ fn check_options(
     }
     if options.hadamard && !is_float(element) {
         return Err(StartError::Options("only floating-point numbers can be rotated"));
+    }
+    if options.hadamard && matches!(options.policy, LossPolicy::Feedback { .. }) {
+        return Err(StartError::Options(
+            "what is lost of a rotated tensor is no part of it and cannot be fed back; choose \
+             another policy, or no rotation",
+        ));
     }
     match &options.importance {
         Importance::Uniform(_) => {}

@@ -11,6 +11,53 @@ pub struct Thin {
     pub contributions: u32,
 }
 
+/// What arrived of one contribution, in elements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Share {
+    /// What went into the result.
+    pub(crate) here: u64,
+    /// All of the parts that it was not left out of.
+    pub(crate) counted: u64,
+    /// All.
+    pub(crate) all: u64,
+}
+
+impl Share {
+    /// A part of which `here` elements of `all` arrived.
+    pub(crate) fn of(here: u64, all: u64) -> Self {
+        Self { here, counted: all, all }
+    }
+
+    /// A part of which nothing was waited for.
+    pub(crate) fn left_out(all: u64) -> Self {
+        Self { all, ..Self::default() }
+    }
+
+    /// Both together.
+    pub(crate) fn and(self, other: &Self) -> Self {
+        Self {
+            here: self.here + other.here,
+            counted: self.counted + other.counted,
+            all: self.all + other.all,
+        }
+    }
+
+    /// The part that arrived.
+    pub(crate) fn arrived(&self) -> f64 {
+        part(self.here, self.all)
+    }
+
+    /// The part that arrived where it was not left out.
+    pub(crate) fn arrived_of_counted(&self) -> f64 {
+        part(self.here, self.counted)
+    }
+}
+
+/// Of nothing, everything is here.
+fn part(here: u64, all: u64) -> f64 {
+    if all == 0 { 1.0 } else { here as f64 / all as f64 }
+}
+
 /// What went into one shard.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Account {

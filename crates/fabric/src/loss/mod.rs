@@ -14,7 +14,7 @@ use laxity_interface::Fraction;
 
 pub use self::account::Thin;
 pub(crate) use self::{
-    account::Account,
+    account::{Account, Share},
     contributions::{Contributions, Reduction},
     hadamard::rotate,
     layout::{Layout, MAP},

@@ -9,6 +9,7 @@ use laxity_interface::{Span, Time};
 
 use super::{
     identity::{Member, Roster},
+    settings::Transport,
     words::{Reply, Request},
 };
 use crate::rank::Rank;
@@ -68,6 +69,7 @@ struct Registered {
     client: Client,
     from: SocketAddr,
     member: Member,
+    transport: Transport,
 }
 
 #[derive(Debug)]
@@ -133,8 +135,8 @@ impl Board {
                     "{from} is at barrier `{name}` and has not registered a rank; register first"
                 ))),
             },
-            Request::Register { rank, world, member } => {
-                Some(self.register(client, from, rank, world, member))
+            Request::Register { rank, world, member, transport } => {
+                Some(self.register(rank, world, Registered { client, from, member, transport }))
             }
             Request::Watch => {
                 self.watching.insert(client);
@@ -253,14 +255,8 @@ impl Board {
         self.members.iter().find(|(_, member)| member.client == client).map(|(rank, _)| *rank)
     }
 
-    fn register(
-        &mut self,
-        client: Client,
-        from: SocketAddr,
-        rank: u32,
-        world: u32,
-        member: Member,
-    ) -> Reply {
+    fn register(&mut self, rank: u32, world: u32, new: Registered) -> Reply {
+        let Registered { client, from, member, transport } = new;
         if world == 0 || world > self.limits.world {
             return Reply::Refused(format!(
                 "{} at {from} says that there are {world} ranks; there may be 1 to {}",
@@ -300,7 +296,18 @@ impl Board {
         if let Some(other) = self.rank_of(client) {
             return Reply::Refused(format!("{from} is {} already", Rank::new(other)));
         }
-        self.members.insert(rank, Registered { client, from, member });
+        if let Some((first, known)) = self.members.iter().find(|(_, it)| it.transport != transport)
+        {
+            return Reply::Refused(format!(
+                "{name} at {from} uses the transport {}, {} at {} uses {}; give all the same \
+                 LAXITY_TRANSPORT",
+                transport.name(),
+                Rank::new(*first),
+                known.from,
+                known.transport.name()
+            ));
+        }
+        self.members.insert(rank, new);
         Reply::Done
     }
 

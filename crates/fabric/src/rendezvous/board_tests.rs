@@ -30,9 +30,19 @@ impl Table {
     }
 
     fn register(&mut self, client: usize, rank: u32, world: u32) -> Vec<(usize, Reply)> {
+        self.register_over(Transport::Tcp, client, rank, world)
+    }
+
+    fn register_over(
+        &mut self,
+        transport: Transport,
+        client: usize,
+        rank: u32,
+        world: u32,
+    ) -> Vec<(usize, Reply)> {
         let token = Identity::new(Rank::new(rank)).token();
         let member = Member { address: address(1000 + client as u16), token };
-        self.say(client, Request::Register { rank, world, member })
+        self.say(client, Request::Register { rank, world, member, transport })
     }
 
     fn later(&mut self, by: Span) -> Vec<(usize, Reply)> {
@@ -117,6 +127,11 @@ fn two_of_one_rank_and_another_world_are_refused_with_both_sides() {
     assert!(why.contains("rank 1 at 10.0.0.1:12 says that there are 4"), "{why}");
     assert!(why.contains("10.0.0.1:10 said 3"), "{why}");
     assert!(refusal(&table.register(13, 3, 3)).contains("ranks 0 to 2"));
+    let replies = table.register_over(Transport::Laxity, 14, 2, 3);
+    let why = refusal(&replies);
+    let both = ["rank 2 at 10.", " uses the transport laxity, rank 0 at 10.", " uses tcp; "];
+    assert!(both.iter().all(|part| why.contains(part)), "{why}");
+    assert_eq!(table.register(14, 2, 3), [(14, Reply::Done)]);
 }
 
 #[test]

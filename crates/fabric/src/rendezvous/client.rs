@@ -12,6 +12,7 @@ use super::{
     identity::{Member, Roster},
     secret::{MAC_BYTES, NONCE_BYTES, Secret, Session, random},
     server::MAGIC,
+    settings::Transport,
     words::{Reply, Request},
 };
 use crate::{net, rank::Rank};
@@ -277,9 +278,15 @@ impl Store {
         }
     }
 
-    /// Takes a rank in a world of this many.
-    pub fn register(&mut self, rank: Rank, world: u32, member: Member) -> Result<(), StoreError> {
-        let request = Request::Register { rank: rank.get(), world, member };
+    /// Takes a rank in a world of this many, all of which have to use the same transport.
+    pub fn register(
+        &mut self,
+        rank: Rank,
+        world: u32,
+        member: Member,
+        transport: Transport,
+    ) -> Result<(), StoreError> {
+        let request = Request::Register { rank: rank.get(), world, member, transport };
         self.ask(&request, Duration::ZERO).map(drop)
     }
 

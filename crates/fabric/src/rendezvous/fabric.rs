@@ -135,7 +135,7 @@ impl Fabric {
         let identity = Identity::new(rank);
         let address = settings.advertise.unwrap_or(address);
         let member = Member { address, token: identity.token() };
-        store.register(rank, settings.world, member).map_err(failed)?;
+        store.register(rank, settings.world, member, settings.transport).map_err(failed)?;
         let roster = store.roster(settings.patience).map_err(failed)?;
         let host = store.get(HOST_KEY).map_err(failed)?;
         let host = host.and_then(|host| String::from_utf8(host).ok()?.parse().ok()).map(Rank::new);

@@ -4,6 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use laxity_interface::{Rate, Span};
 use laxity_protocol::{Key, KeyError};
+use serde::{Deserialize, Serialize};
 
 use super::secret::Secret;
 use crate::{
@@ -12,7 +13,7 @@ use crate::{
 };
 
 /// What carries the parcels.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Transport {
     /// Laxity's own.
     Laxity,

@@ -5,7 +5,10 @@ use std::net::SocketAddr;
 use laxity_interface::Span;
 use serde::{Deserialize, Serialize};
 
-use super::identity::{Member, Roster};
+use super::{
+    identity::{Member, Roster},
+    settings::Transport,
+};
 
 /// What a client asks. A client asks one thing at a time.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -21,7 +24,7 @@ pub(crate) enum Request {
     /// Waits until all ranks are at this place.
     Barrier { name: String, patience: Span },
     /// Takes a rank.
-    Register { rank: u32, world: u32, member: Member },
+    Register { rank: u32, world: u32, member: Member, transport: Transport },
     /// Waits until all ranks have registered.
     Roster { patience: Span },
     /// Wants to hear who is lost, from now on.

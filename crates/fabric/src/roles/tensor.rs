@@ -17,8 +17,9 @@ pub enum Gaps {
     /// Zero: the update says nothing there.
     #[default]
     Zero,
-    /// What arrived is scaled up: of one update by (all / arrived); in a sum or a mean, element by
-    /// element, by (updates / updates that arrived there). The expected value then stays.
+    /// What arrived is scaled up, so that the expected value stays: in a sum or a mean, element by
+    /// element, by (updates / updates that arrived there); and where elements arrived of no update,
+    /// the others by (all elements / those).
     Scale,
 }
 
@@ -132,6 +133,12 @@ impl Adding {
                     *sum *= count / (self.count - absent) as f32;
                 }
             }
+            let (all, nobody) = (self.sum.len(), self.absent.iter().filter(|n| **n >= self.count));
+            let nobody = nobody.count();
+            if 0 < nobody && nobody < all {
+                let factor = (all as f64 / (all - nobody) as f64) as f32;
+                self.sum.iter_mut().for_each(|sum| *sum *= factor);
+            }
         }
         if mean && self.count > 1 {
             self.sum.iter_mut().for_each(|sum| *sum /= count);
@@ -171,5 +178,15 @@ mod tests {
         assert_eq!(adding.clone().finish(Gaps::Scale, false), [2.0, 2.0, 2.0]);
         assert_eq!(adding.clone().finish(Gaps::Zero, false), [1.0, 2.0, 2.0]);
         assert_eq!(adding.finish(Gaps::Zero, true), [0.5, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn a_sum_of_one_is_what_the_update_is_by_itself() {
+        let one = with_gap(&[1.0, 2.0, 3.0, 4.0], 1..2);
+        for gaps in [Gaps::Zero, Gaps::Scale] {
+            let mut adding = Adding::new(4);
+            adding.add(&one, 1);
+            assert_eq!(adding.finish(gaps, true), one.filled(gaps), "{gaps:?}");
+        }
     }
 }

@@ -64,7 +64,7 @@ fn the_host_of_the_store_stays_until_everybody_has_joined() {
     });
     let mut slow = Store::connect(&port.to_string(), &secret(), LONG, LONG).expect("there");
     let member = Member { address: port, token: Identity::new(Rank::new(1)).token() };
-    slow.register(Rank::new(1), 2, member).expect("free");
+    slow.register(Rank::new(1), 2, member, Transport::Laxity).expect("free");
     slow.roster(LONG).expect("both are here");
     // The host has nothing to do and goes; this rank has asked for half of what it needs.
     std::thread::sleep(PATIENCE);
@@ -123,7 +123,8 @@ fn a_rank_taken_twice_and_another_world_are_refused() {
     let mut first = connect(&server, &secret()).expect("has the key");
     let token = Identity::new(Rank::new(0)).token();
     let address = SocketAddr::from(([10, 0, 0, 3], 4000));
-    first.register(Rank::new(0), 2, Member { address, token }).expect("the first");
+    let member = Member { address, token };
+    first.register(Rank::new(0), 2, member, Transport::Tcp).expect("the first");
     let from = first.local_addr().expect("connected");
     let error = join(settings(&server, 1, 3, Transport::Tcp));
     assert!(error.contains("rank 1 at 127.0.0.1:"), "{error}");
