@@ -15,17 +15,19 @@ use crate::{core::CONTROLLER, wire};
 /// A carrier cannot be woken from outside: words of the controller are looked for this often.
 const TICK: Span = Span::from_us(500);
 
-/// A rank's way to the controller.
+/// A rank's way to the controller. Dropped, it makes room for another of that rank.
 #[derive(Debug)]
 pub struct Line {
     shared: Arc<Shared>,
     crew: String,
     rank: Rank,
+    /// Of its place.
+    number: u64,
 }
 
 impl Line {
-    pub(super) fn new(shared: Arc<Shared>, crew: String, rank: Rank) -> Self {
-        Self { shared, crew, rank }
+    pub(super) fn new(shared: Arc<Shared>, crew: String, rank: Rank, number: u64) -> Self {
+        Self { shared, crew, rank, number }
     }
 
     /// Whose it is.
@@ -56,7 +58,8 @@ impl Line {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        self.shared.state().places.remove(&(self.crew.clone(), self.rank.get()));
+        self.shared.state().leave_place(&self.crew, self.rank.get(), self.number);
+        self.shared.work.notify_one();
     }
 }
 

@@ -310,9 +310,9 @@ impl Agent {
                 RoleKind::Scheduler => None,
             })
             .collect();
-        self.shared.state().take_place(crew, rank.get(), &kinds);
+        let number = self.shared.state().take_place(crew, rank.get(), &kinds);
         self.shared.work.notify_one();
-        Line::new(Arc::clone(&self.shared), crew.to_owned(), rank)
+        Line::new(Arc::clone(&self.shared), crew.to_owned(), rank, number)
     }
 }
 

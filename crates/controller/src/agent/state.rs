@@ -35,6 +35,8 @@ struct Told {
 /// A rank of a training job on this host.
 #[derive(Debug)]
 pub(super) struct Place {
+    /// Tells it from one that was taken before or after it.
+    pub(super) number: u64,
     pub(super) roles: Vec<wire::Role>,
     pub(super) heard: VecDeque<wire::RoleWord>,
 }
@@ -55,6 +57,8 @@ pub(super) struct State {
     /// What the controller does not know yet of `sent`.
     unsaid: BTreeMap<FlowName, Bytes>,
     pub(super) places: BTreeMap<(String, u32), Place>,
+    /// How many places were taken.
+    taken: u64,
     outbox: VecDeque<from_host::Word>,
     versions: u64,
 }
@@ -72,6 +76,7 @@ impl State {
             sent: BTreeMap::new(),
             unsaid: BTreeMap::new(),
             places: BTreeMap::new(),
+            taken: 0,
             outbox: VecDeque::new(),
             versions: 0,
         }
@@ -133,10 +138,25 @@ impl State {
         self.say(from_host::Word::Measured(wire::Measured { to, bps, told_bps }));
     }
 
-    pub(super) fn take_place(&mut self, crew: &str, rank: u32, roles: &[wire::Role]) {
-        let place = Place { roles: roles.to_vec(), heard: VecDeque::new() };
+    /// Takes a rank's place, from whoever has it here; returns its number.
+    pub(super) fn take_place(&mut self, crew: &str, rank: u32, roles: &[wire::Role]) -> u64 {
+        self.taken += 1;
+        let number = self.taken;
+        let place = Place { number, roles: roles.to_vec(), heard: VecDeque::new() };
         self.places.insert((crew.to_owned(), rank), place);
         self.seat_word(crew, rank);
+        number
+    }
+
+    /// Leaves the place of this number, unless somebody has taken it since.
+    pub(super) fn leave_place(&mut self, crew: &str, rank: u32, number: u64) {
+        let key = (crew.to_owned(), rank);
+        if self.places.get(&key).is_some_and(|place| place.number == number) {
+            self.places.remove(&key);
+            if let Link::Attached(_) = self.link {
+                self.say(from_host::Word::Vacate(wire::Vacate { crew: key.0, rank }));
+            }
+        }
     }
 
     fn seat_word(&mut self, crew: &str, rank: u32) {
@@ -355,6 +375,8 @@ mod tests {
         state.submit(at(0), job()).unwrap();
         assert!(matches!(state.submit(at(0), job()), Err(AgentError::Twice { .. })));
         state.take_place("crew", 4, &[wire::Role::Worker]);
+        let left = state.take_place("crew", 5, &[]);
+        state.leave_place("crew", 5, left);
         let flow = FlowName::new("j", FlowId(0));
         state.sent(&flow, Bytes::new(7));
         while state.poll_word().is_some() || state.poll_progress().is_some() {}
@@ -367,5 +389,21 @@ mod tests {
         let from_host::Word::Submit(submit) = &words[1] else { panic!("{words:?}") };
         assert_eq!(Span::from_ps(submit.age_ps), Span::from_ms(30));
         assert_eq!(submit.sent[0].bytes, 7);
+    }
+
+    #[test]
+    fn a_place_is_left_by_who_has_it_and_once() {
+        let mut state = State::new(at(0), Span::from_ms(50), Span::from_ms(1000));
+        state.handle_attached(at(0), attached());
+        let first = state.take_place("crew", 4, &[]);
+        let second = state.take_place("crew", 4, &[]);
+        state.leave_place("crew", 4, first);
+        assert!(state.places.contains_key(&("crew".to_owned(), 4)), "it is another's by now");
+        state.leave_place("crew", 4, second);
+        state.leave_place("crew", 4, second);
+        let words: Vec<_> = std::iter::from_fn(|| state.poll_word()).collect();
+        let left = |word: &&from_host::Word| matches!(word, from_host::Word::Vacate(_));
+        assert_eq!(words.iter().filter(left).count(), 1, "{words:?}");
+        assert_eq!((words.len(), state.places.len()), (3, 0));
     }
 }

@@ -129,15 +129,30 @@ impl Controller {
         Ok(())
     }
 
+    /// A host leaves a place.
+    pub(super) fn vacate(&mut self, now: Time, session: SessionId, word: wire::Vacate) {
+        let seat = (word.crew, word.rank);
+        if let Some(known) = self.sessions.get_mut(session) {
+            known.seats.retain(|taken| *taken != seat);
+        }
+        self.leave_seats(now, session, &[seat], "it has closed its line to the controller");
+    }
+
     /// Somebody's places are free again.
-    pub(super) fn leave_seats(&mut self, now: Time, session: SessionId, seats: &[(String, u32)]) {
+    pub(super) fn leave_seats(
+        &mut self,
+        now: Time,
+        session: SessionId,
+        seats: &[(String, u32)],
+        why: &str,
+    ) {
         for (name, rank) in seats {
             let Some(crew) = self.crews.get_mut(name) else { continue };
             if crew.seats.get(rank) != Some(&session) {
                 continue;
             }
             crew.seats.remove(rank);
-            let reason = "its host left the controller".to_owned();
+            let reason = why.to_owned();
             let lost = carrier::Event::Lost { peer: Rank::new(*rank), reason, left: false };
             crew.node.handle_event(now, lost);
             if crew.seats.is_empty() {

@@ -169,6 +169,7 @@ impl Controller {
             (Stage::Host(host), From::Sent(sent)) => self.sent(now, host, &sent),
             (Stage::Host(host), From::Measured(word)) => self.measured(now, host, &word),
             (Stage::Host(host), From::Seat(seat)) => self.seat(now, session, host, &seat),
+            (Stage::Host(_), From::Vacate(word)) => self.vacate(now, session, word),
             (Stage::Host(_), From::Role(word)) => self.role_word(now, session, word),
             (_, _) => {
                 let what = "it said something out of turn; is it newer or older?".to_owned();
@@ -190,7 +191,7 @@ impl Controller {
         let stage = std::mem::replace(&mut known.stage, Stage::Over);
         let seats = std::mem::take(&mut known.seats);
         self.sessions.wake(session);
-        self.leave_seats(now, session, &seats);
+        self.leave_seats(now, session, &seats, "its host left the controller");
         if let Stage::Host(id) = stage
             && let Some(host) = self.hosts.get_mut(id)
             && host.session == Some(session)

@@ -156,6 +156,36 @@ fn a_job_that_comes_with_everything_sent_is_over() {
     assert_eq!(world.core.counts(), (1, 0, 0), "nobody would ever say that it is");
 }
 
+/// Places that were left were counted for ever.
+#[test]
+fn a_place_that_is_left_is_free_for_another() {
+    let mut world = World::new(Options::new("ctl"));
+    let (one, two) = (world.host(1, None), world.host(2, None));
+    let seat = |crew: &str, rank| {
+        let (crew, roles) = (crew.into(), vec![wire::Role::Worker as i32]);
+        from_host::Word::Seat(wire::Seat { crew, rank, roles })
+    };
+    let vacate =
+        |crew: &str, rank| from_host::Word::Vacate(wire::Vacate { crew: crew.into(), rank });
+    for rank in 0..100 {
+        world.say(one, seat("crew", rank));
+        // Whoever has no such place leaves none.
+        world.say(two, vacate("crew", rank));
+        world.say(one, vacate("crew", rank));
+    }
+    world.say(one, seat("crew", 1));
+    world.say(two, vacate("crew", 1));
+    world.say(two, seat("crew", 0));
+    world.listen();
+    for host in [one, two] {
+        assert_eq!(world.heard(host).refused, None);
+    }
+    world.say(two, seat("crew", 1));
+    world.listen();
+    let said = world.heard(two).refused.clone().expect("that is the other's");
+    assert!(said.contains("host h2 cannot be rank 1 of `crew`"), "{said}");
+}
+
 #[test]
 fn a_host_can_take_the_same_place_again_and_again() {
     let mut world = World::new(Options::new("ctl"));
