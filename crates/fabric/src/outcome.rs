@@ -150,7 +150,7 @@ pub enum OpError {
     /// Too few ranks are left to go on.
     #[error(
         "{operation} ended with {left} ranks left, at least {at_least} are wanted; without: {}{}",
-        list(without), too_short(*deadline)
+        list(without), too_short(*late_after)
     )]
     TooFew {
         /// Which operation.
@@ -161,8 +161,8 @@ pub enum OpError {
         at_least: usize,
         /// Who is missing.
         without: Vec<Rank>,
-        /// When contributions were no longer waited for, if there was such a time.
-        deadline: Option<Span>,
+        /// After how long ranks are left out as late, if some of them were and are not known to be gone.
+        late_after: Option<Span>,
     },
     /// Parcels for operations that were not started took too much memory.
     #[error(
@@ -222,9 +222,14 @@ pub enum StartError {
     Options(&'static str),
 }
 
-fn too_short(deadline: Option<Span>) -> String {
-    let hint = |span| format!("; if they live, the deadline of {span} is too short for them");
-    deadline.map(hint).unwrap_or_default()
+fn too_short(late_after: Option<Span>) -> String {
+    let hint = |span| {
+        format!(
+            "; those of them that live were later than {span}: give them more time (the deadline, \
+             and a sixth of the limit at most)"
+        )
+    };
+    late_after.map(hint).unwrap_or_default()
 }
 
 fn told(by: Option<Rank>) -> String {

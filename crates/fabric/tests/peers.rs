@@ -111,7 +111,9 @@ fn who_gives_up_has_time_to_say_so() {
     let options = Options { limit: Span::from_ms(50), ..Options::default() };
     let mut engine = started(0, &Group::world(2), SUM, 8, &options);
     let before = parcels(&mut engine, 1);
-    assert!(before.iter().all(|parcel| parcel.slack.limit <= Some(options.limit)));
+    assert!(
+        !before.is_empty() && before.iter().all(|parcel| parcel.slack.limit <= Some(options.limit))
+    );
     engine.handle_timeout(Time::ZERO + options.limit);
     assert!(matches!(ended(&mut engine), Some(Err(OpError::TimedOut { .. }))));
     let words = parcels(&mut engine, 1);

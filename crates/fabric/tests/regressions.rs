@@ -175,8 +175,11 @@ fn too_few_says_who_is_missing() {
         let (results, _) =
             world.run_late(&group, |_| operation, f32::TYPE, alike(8), &options, &late);
         match results[0].as_ref().unwrap() {
-            Err(OpError::TooFew { left: 1, at_least: 2, without, .. }) => {
+            Err(
+                error @ OpError::TooFew { left: 1, at_least: 2, without, late_after: None, .. },
+            ) => {
                 assert_eq!(without[..], gone);
+                assert!(error.to_string().ends_with("without: rank 1, rank 2"), "{error}");
             }
             other => panic!("{other:?}"),
         }
@@ -190,15 +193,18 @@ fn what_was_delivered_is_listed_for_all_of_the_group() {
     let on_loss = OnLoss::Continue { at_least: 2 };
     let options =
         Options { on_loss, limit: Span::from_ms(600), ..Options::at_least(fraction(0.9)) };
-    for operation in [Operation::AllToAll, Operation::Gather(Rank::new(0))] {
-        let mut world = World::new(4, Faults::none(1));
-        let late = [(Rank::new(3), Span::from_ms(300))].into();
-        let (results, _) =
-            world.run_late(&group, |_| operation, f32::TYPE, alike(8), &options, &late);
-        let outcome = results[0].as_ref().unwrap().as_ref().unwrap();
-        assert_eq!(outcome.left_out, [Rank::new(3)]);
-        assert_eq!(outcome.delivered, [1.0, 1.0, 1.0, 0.0], "{operation:?}");
-        assert_eq!((outcome.mean_delivered(), outcome.least_delivered()), (0.75, 1.0));
+    let exact = Options { importance: Importance::EXACT, ..options.clone() };
+    for operation in [Operation::AllToAll, Operation::Gather(Rank::new(0)), Operation::AllGather] {
+        for options in [&options, &exact] {
+            let mut world = World::new(4, Faults::none(1));
+            let late = [(Rank::new(3), Span::from_ms(300))].into();
+            let (results, _) =
+                world.run_late(&group, |_| operation, f32::TYPE, alike(8), options, &late);
+            let outcome = results[0].as_ref().unwrap().as_ref().unwrap();
+            assert_eq!(outcome.left_out, [Rank::new(3)]);
+            assert_eq!(outcome.delivered, [1.0, 1.0, 1.0, 0.0], "{operation:?}");
+            assert_eq!((outcome.mean_delivered(), outcome.least_delivered()), (0.75, 1.0));
+        }
     }
     let mut world = World::new(4, Faults::none(1));
     let operation = Operation::Scatter(Rank::new(1));
@@ -275,4 +281,24 @@ fn a_lossy_receive_says_how_much_arrived() {
     assert!(gone > 0 && here >= 0.25);
     assert_eq!(outcome.delivered, [1.0, here]);
     assert_eq!((outcome.least_delivered(), outcome.mean_delivered()), (here, here));
+}
+
+/// It said only that 0 ranks are left.
+#[test]
+fn ranks_that_live_and_are_late_are_told_from_those_that_are_gone() {
+    let group = Group::world(5);
+    let faults = Faults { jitter: Span::from_us(400), ..Faults::none(3) };
+    let on_loss = OnLoss::Continue { at_least: 4 };
+    let limit = Span::from_us(900);
+    for deadline in [Deadline::None, Deadline::After(Span::from_ms(80))] {
+        let mut world = World::new(5, faults.clone());
+        let options = Options { on_loss, limit, deadline, ..Options::default() };
+        let sum = Operation::AllReduce(ReduceOp::Sum);
+        let late = Default::default();
+        let (results, _) = world.run_late(&group, |_| sum, f32::TYPE, alike(100), &options, &late);
+        let few = |error: &OpError| matches!(error, OpError::TooFew { late_after: Some(_), .. });
+        let mut errors = results.iter().flatten().filter_map(|result| result.as_ref().err());
+        let error = errors.find(|error| few(error)).expect("150 us are too little");
+        assert!(error.to_string().contains("were later than 150us"), "{error}");
+    }
 }

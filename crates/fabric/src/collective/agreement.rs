@@ -151,9 +151,10 @@ impl Transpose {
         view.strikes = 0;
         view.late_at = now + view.patience;
         let (without, at_least) = (view.without.clone(), view.at_least);
+        let late = !view.without.is_subset(&view.gone);
         let left = cx.facts.size() - without.len();
         if left < at_least {
-            return cx.fail_too_few(left, at_least, without.into_iter().collect());
+            return cx.fail_too_few(left, at_least, without.into_iter().collect(), late);
         }
         let all: Vec<_> = (0..self.shards.len()).collect();
         let holds: BTreeSet<_> = all.into_iter().filter(|shard| self.holds(*shard)).collect();

@@ -29,7 +29,7 @@ impl Collect {
         if let OnLoss::Continue { at_least } = facts.options.on_loss
             && all.here() < at_least
         {
-            return cx.fail_too_few(all.here(), at_least, all.absent());
+            return cx.fail_too_few(all.here(), at_least, all.absent(), false);
         }
         let elements = mine(facts);
         let (stream, policy) = (facts.options.stream, facts.options.policy);

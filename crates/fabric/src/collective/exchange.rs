@@ -65,13 +65,13 @@ impl Exchange {
         {
             let gone = |(at, part)| matches!(part, &Part::LeftOut).then_some(at);
             let without = self.parts.iter().enumerate().filter_map(gone).collect();
-            return cx.fail_too_few(self.here(), at_least, without);
+            return cx.fail_too_few(self.here(), at_least, without, false);
         }
         let size = cx.facts.element.size();
         let length = self.part_bytes(cx.facts);
         let mut finished = Finished::default();
-        let lossy = cx.facts.is_lossy();
-        if lossy && wanted > 0 {
+        let accounted = cx.facts.is_lossy() || cx.facts.options.on_loss != OnLoss::Fail;
+        if accounted && wanted > 0 {
             finished.shares = vec![Share::default(); cx.facts.size()];
         }
         for (position, part) in self.parts.iter().enumerate() {
@@ -84,7 +84,7 @@ impl Exchange {
                         elements: range.start + start..range.end + start,
                         contributions: 0,
                     }));
-                    if lossy {
+                    if accounted {
                         let (all, gone) = (length / size, missing.iter().map(|gap| gap.len()));
                         finished.shares[position] =
                             Share::of((all - gone.sum::<usize>()) as u64, all as u64);
@@ -93,7 +93,7 @@ impl Exchange {
                 Part::LeftOut => {
                     finished.parts.push(Bytes::from(vec![0; length]));
                     finished.left_out.insert(position);
-                    if lossy {
+                    if accounted {
                         finished.shares[position] = Share::left_out((length / size) as u64);
                     }
                 }

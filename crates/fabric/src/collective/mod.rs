@@ -148,12 +148,18 @@ impl Context<'_> {
         });
     }
 
-    /// Ends the operation because too few are left.
-    pub(crate) fn fail_too_few(&mut self, left: usize, at_least: usize, without: Vec<usize>) {
+    /// Ends the operation because too few are left. `late` says whether some of the others may live.
+    pub(crate) fn fail_too_few(
+        &mut self,
+        left: usize,
+        at_least: usize,
+        without: Vec<usize>,
+        late: bool,
+    ) {
         let operation = self.facts.operation.name();
         let without = without.into_iter().map(|position| self.facts.group.rank(position)).collect();
-        let deadline = self.facts.deadline;
-        self.fail(OpError::TooFew { operation, left, at_least, without, deadline });
+        let late_after = late.then(|| self.facts.patience());
+        self.fail(OpError::TooFew { operation, left, at_least, without, late_after });
     }
 
     /// Ends the operation because the others went on without this rank.

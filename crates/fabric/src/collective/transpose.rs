@@ -13,7 +13,7 @@ use bytes::Bytes;
 use super::{Context, Facts, Finished, Incoming, Machine, Word, agreement::Agreement};
 use crate::{
     carrier::Lane,
-    loss::{Account, Contributions},
+    loss::{Account, Contributions, Share},
     options::{OnLoss, Operation},
 };
 
@@ -103,7 +103,10 @@ impl Transpose {
             if let OnLoss::Continue { at_least } = cx.facts.options.on_loss
                 && all.here() < at_least
             {
-                return cx.fail_too_few(all.here(), at_least, all.absent());
+                let gone = self.agreement.as_ref().map(|it| &it.gone);
+                let late = |at: &usize| gone.is_none_or(|gone| !gone.contains(at));
+                let late = all.absent().iter().any(late);
+                return cx.fail_too_few(all.here(), at_least, all.absent(), late);
             }
             let elements = self.shards[shard].elements.clone();
             let facts = cx.facts;
@@ -162,6 +165,13 @@ impl Transpose {
                 Some(_) => finished.gone(shard.owner, shard.elements.clone()),
                 None => {}
             }
+        }
+        if cx.facts.operation == Operation::AllGather && self.agreement.is_some() {
+            let share = |shard: &Shard| match (&shard.account, shard.elements.len() as u64) {
+                (Some(_), all) => Share::left_out(all),
+                (None, all) => Share::of(all, all),
+            };
+            finished.shares = self.shards.iter().map(share).collect();
         }
         cx.finish(finished);
     }

@@ -9,6 +9,7 @@ use laxity_interface::{Span, Time};
 
 use super::{
     identity::{Member, Roster},
+    server::Expects,
     settings::Transport,
     words::{Reply, Request},
 };
@@ -52,6 +53,10 @@ pub(crate) struct Board {
     job: [u8; 16],
     /// How many ranks there are and who said so first.
     world: Option<(u32, SocketAddr)>,
+    /// What carries their parcels, if the host of the store said so.
+    transport: Option<(Transport, SocketAddr)>,
+    /// Why ranks were turned away that could still come.
+    refused: BTreeMap<u32, String>,
     values: BTreeMap<String, Vec<u8>>,
     bytes: usize,
     members: BTreeMap<u32, Registered>,
@@ -91,6 +96,8 @@ impl Board {
             limits,
             job,
             world: None,
+            transport: None,
+            refused: BTreeMap::new(),
             values: BTreeMap::new(),
             bytes: 0,
             members: BTreeMap::new(),
@@ -107,9 +114,9 @@ impl Board {
         self.members.values().all(|member| self.watching.contains(&member.client))
     }
 
-    /// Fixes the number of ranks; otherwise the first to register does.
-    pub(crate) fn set_world(&mut self, ranks: u32, by: SocketAddr) {
-        self.world.get_or_insert((ranks, by));
+    /// Fixes what all ranks have to agree on; otherwise the first to register does.
+    pub(crate) fn expect(&mut self, expects: Expects, by: SocketAddr) {
+        (self.world, self.transport) = (Some((expects.world, by)), Some((expects.transport, by)));
     }
 
     /// Takes a request of a client at `from`.
@@ -136,7 +143,10 @@ impl Board {
                 ))),
             },
             Request::Register { rank, world, member, transport } => {
-                Some(self.register(rank, world, Registered { client, from, member, transport }))
+                let reply =
+                    self.register(rank, world, Registered { client, from, member, transport });
+                self.note_refusal(rank, &reply);
+                Some(reply)
             }
             Request::Watch => {
                 self.watching.insert(client);
@@ -296,19 +306,33 @@ impl Board {
         if let Some(other) = self.rank_of(client) {
             return Reply::Refused(format!("{from} is {} already", Rank::new(other)));
         }
-        if let Some((first, known)) = self.members.iter().find(|(_, it)| it.transport != transport)
+        let of_host =
+            self.transport.map(|(theirs, by)| (format!("the store's host at {by}"), theirs));
+        let of_first = self.members.iter().next().map(|(first, known)| {
+            (format!("{} at {}", Rank::new(*first), known.from), known.transport)
+        });
+        if let Some((who, theirs)) = of_host.or(of_first).filter(|(_, theirs)| *theirs != transport)
         {
             return Reply::Refused(format!(
-                "{name} at {from} uses the transport {}, {} at {} uses {}; give all the same \
+                "{name} at {from} uses the transport {}, {who} uses {}; give all the same \
                  LAXITY_TRANSPORT",
                 transport.name(),
-                Rank::new(*first),
-                known.from,
-                known.transport.name()
+                theirs.name()
             ));
         }
         self.members.insert(rank, new);
         Reply::Done
+    }
+
+    /// Those who wait for a rank in vain are to hear why it was turned away.
+    fn note_refusal(&mut self, rank: u32, reply: &Reply) {
+        match reply {
+            Reply::Refused(why) if self.world.is_some_and(|(ranks, _)| rank < ranks) => {
+                self.refused.insert(rank, why.clone());
+            }
+            Reply::Done => _ = self.refused.remove(&rank),
+            _ => {}
+        }
     }
 
     /// A registered rank is gone, in peace or not.
@@ -399,9 +423,11 @@ impl Board {
         const SHOWN: usize = 8;
         let world = self.world.map_or(0, |(ranks, _)| ranks);
         let missing = (0..world).filter(|rank| !here.contains(rank)).collect();
+        let refused = self.refused.iter().filter(|(rank, _)| !here.contains(rank));
+        let refused = refused.take(SHOWN).map(|(_, why)| why.clone()).collect();
         let present = here.iter().take(SHOWN);
         let present = present.filter_map(|rank| Some((*rank, self.members.get(rank)?.from)));
-        Reply::MissingRanks { missing, world, present: present.collect() }
+        Reply::MissingRanks { missing, world, present: present.collect(), refused }
     }
 }
 

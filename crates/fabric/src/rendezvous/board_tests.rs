@@ -99,7 +99,7 @@ fn the_roster_comes_when_all_are_there_and_names_who_is_not() {
     assert_eq!(table.register(12, 2, 3), [(12, Reply::Done)]);
     assert!(table.say(10, Request::Roster { patience: SECOND }).is_empty());
     let present = vec![(0, address(10)), (2, address(12))];
-    let missing = Reply::MissingRanks { missing: vec![1], world: 3, present };
+    let missing = Reply::MissingRanks { missing: vec![1], world: 3, present, refused: vec![] };
     assert_eq!(table.later(SECOND), [(10, missing)]);
     assert!(table.say(10, Request::Roster { patience: SECOND }).is_empty());
     let replies = table.register(11, 1, 3);
@@ -131,7 +131,17 @@ fn two_of_one_rank_and_another_world_are_refused_with_both_sides() {
     let why = refusal(&replies);
     let both = ["rank 2 at 10.", " uses the transport laxity, rank 0 at 10.", " uses tcp; "];
     assert!(both.iter().all(|part| why.contains(part)), "{why}");
+    // Those who wait for it hear of that, until it comes.
+    table.say(10, Request::Roster { patience: SECOND });
+    let [(10, Reply::MissingRanks { refused, .. })] = &table.later(SECOND)[..] else {
+        panic!("rank 0 waited in vain");
+    };
+    assert_eq!(refused.len(), 2, "rank 1 was of another world");
+    assert_eq!(refused[1], why);
     assert_eq!(table.register(14, 2, 3), [(14, Reply::Done)]);
+    table.say(10, Request::Roster { patience: SECOND });
+    let late = table.later(SECOND);
+    assert!(matches!(&late[..], [(10, Reply::MissingRanks { refused, .. })] if refused.len() == 1));
 }
 
 #[test]

@@ -92,7 +92,7 @@ pub enum StoreError {
         missing: Vec<Rank>,
         /// Of how many.
         world: u32,
-        /// Some of those who came, and from where.
+        /// Some of those who came, and from where; and why others were turned away.
         present: String,
     },
     /// The conversation broke off.
@@ -374,7 +374,7 @@ impl Store {
     }
 
     fn absent(&self, reply: Reply, place: String, waited: Duration) -> StoreError {
-        let Reply::MissingRanks { missing, world, present } = reply else {
+        let Reply::MissingRanks { missing, world, present, refused } = reply else {
             return self.confused(&reply);
         };
         let present: Vec<_> =
@@ -385,13 +385,24 @@ impl Store {
             waited,
             missing: missing.into_iter().map(Rank::new).collect(),
             world,
-            present: if present.is_empty() { "nobody".into() } else { present.join(", ") },
+            present: format!(
+                "{}{}",
+                if present.is_empty() { "nobody".into() } else { present.join(", ") },
+                turned_away(&refused)
+            ),
         }
     }
 
     fn confused(&self, reply: &Reply) -> StoreError {
         let why = format!("it answered something else ({reply:?}); is it of another version?");
         StoreError::Refused { store: self.name.clone(), why }
+    }
+}
+
+fn turned_away(refused: &[String]) -> String {
+    match refused {
+        [] => String::new(),
+        some => format!("; turned away: {}", some.join("; ")),
     }
 }
 

@@ -13,7 +13,7 @@ use laxity_interface::Time;
 use super::{
     client::{Store, StoreError},
     identity::{Identity, Member, Roster},
-    server::{ServeError, StoreServer},
+    server::{Expects, ServeError, StoreServer},
     settings::{Settings, Transport},
     watch::Watcher,
 };
@@ -237,8 +237,9 @@ fn open_store(settings: &Settings) -> Result<Option<StoreServer>, JoinError> {
             IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         });
     }
-    let Settings { secret, world, tcp, .. } = settings;
-    match StoreServer::bind(address, secret.clone(), Some(*world), tcp.dead_after) {
+    let Settings { secret, world, transport, tcp, .. } = settings;
+    let expects = Expects { world: *world, transport: *transport };
+    match StoreServer::bind(address, secret.clone(), Some(expects), tcp.dead_after) {
         Ok(server) => Ok(Some(server)),
         Err(ServeError::Bind { source, .. })
             if matches!(

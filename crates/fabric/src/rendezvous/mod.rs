@@ -21,6 +21,6 @@ pub use self::{
     fabric::{Fabric, JoinError},
     identity::{ClaimError, Identity, Member, Roster, Token},
     secret::{MAC_BYTES, Secret},
-    server::{ServeError, StoreServer},
+    server::{Expects, ServeError, StoreServer},
     settings::{Settings, SettingsError, Transport},
 };

@@ -25,6 +25,7 @@ use mio::{
 use super::{
     board::{Board, BoardLimits, Client},
     secret::{MAC_BYTES, NONCE_BYTES, Secret, Session, random},
+    settings::Transport,
     words::{Reply, Request},
 };
 use crate::net;
@@ -65,6 +66,15 @@ pub enum ServeError {
     },
 }
 
+/// What all ranks of a job have to agree on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Expects {
+    /// How many there are.
+    pub world: u32,
+    /// What carries their parcels.
+    pub transport: Transport,
+}
+
 /// The store, served by a thread until it is dropped.
 #[derive(Debug)]
 pub struct StoreServer {
@@ -77,11 +87,12 @@ pub struct StoreServer {
 }
 
 impl StoreServer {
-    /// Opens the store. Without `world` the first rank that registers says how many there are.
+    /// Opens the store. What all ranks have to agree on is what its host `expects`, or else what the
+    /// first says that registers.
     pub fn bind(
         address: SocketAddr,
         secret: Secret,
-        world: Option<u32>,
+        expects: Option<Expects>,
         dead_after: Duration,
     ) -> Result<Self, ServeError> {
         let system = |what| move |source| ServeError::System { what, source };
@@ -95,8 +106,8 @@ impl StoreServer {
         let (waker, stop) = (Arc::new(waker), Arc::new(AtomicBool::new(false)));
         let settled = Arc::new(AtomicBool::new(true));
         let mut board = Board::new(BoardLimits::default(), random());
-        if let Some(ranks) = world {
-            board.set_world(ranks, address);
+        if let Some(expects) = expects {
+            board.expect(expects, address);
         }
         let serving = Serving {
             poll,

@@ -48,8 +48,14 @@ pub(crate) enum Reply {
     Roster(Roster),
     /// The time was up and these keys were not there.
     MissingKeys(Vec<String>),
-    /// The time was up and these ranks were not there; and where the others are, a few of them.
-    MissingRanks { missing: Vec<u32>, world: u32, present: Vec<(u32, SocketAddr)> },
+    /// The time was up and these ranks were not there; where the others are, a few of them; and why
+    /// some were turned away.
+    MissingRanks {
+        missing: Vec<u32>,
+        world: u32,
+        present: Vec<(u32, SocketAddr)>,
+        refused: Vec<String>,
+    },
     /// No, and why.
     Refused(String),
     /// A rank is gone.

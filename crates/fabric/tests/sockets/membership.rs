@@ -107,6 +107,28 @@ fn who_is_missing_is_named() {
     assert!(error.contains("no store answered at 127.0.0.1:1"), "{error}");
 }
 
+/// Whichever came first turned the others away; if that was not rank 0, the store went with it.
+#[test]
+fn another_transport_than_the_stores_host_is_turned_away_and_all_hear_of_it() {
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr()).expect("free");
+    let join = |rank, transport| {
+        let mut settings = Settings::new(Rank::new(rank), 3, port.to_string(), secret());
+        (settings.transport, settings.patience) = (transport, PATIENCE);
+        std::thread::spawn(move || Fabric::join(settings).expect_err("one is odd").to_string())
+    };
+    // Rank 0 comes last and is the odd one, as far as numbers go.
+    let [one, two] = [1, 2].map(|rank| join(rank, Transport::Tcp));
+    let errors = [join(0, Transport::Laxity), one, two].map(|one| one.join().expect("no panic"));
+    for (rank, odd) in errors[1..].iter().zip(1..) {
+        let said = format!("rank {odd} at 127.0.0.1:");
+        assert!(rank.contains(&said), "{rank}");
+        assert!(rank.contains("uses the transport tcp, the store's host at"), "{rank}");
+        assert!(rank.contains("uses laxity; give all the same LAXITY_TRANSPORT"), "{rank}");
+    }
+    assert!(errors[0].contains("2 of 3 ranks did not come"), "{}", errors[0]);
+    assert!(errors[0].contains("turned away: rank 1 at 127.0.0.1:"), "{}", errors[0]);
+}
+
 #[test]
 fn a_congestion_control_that_there_is_not_is_refused_before_ranks_meet() {
     let server = store();
