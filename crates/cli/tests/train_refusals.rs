@@ -151,6 +151,25 @@ fn ranks_that_were_not_told_the_same() {
     }
 }
 
+/// They waited for each other until both gave up, and said only that.
+#[test]
+fn ranks_in_different_modes() {
+    let folder = tempfile::tempdir().unwrap();
+    key(folder.path(), "job.key");
+    for transport in TRANSPORTS {
+        let job = Job::new(folder.path(), transport, 3);
+        let reduces = job.rank(0, "job.key", &["--mode", "allreduce"]);
+        let others = [1, 2].map(|rank| {
+            let words = ["--mode", "async", "--ranks", "2"];
+            job.rank(rank, "job.key", &words)
+        });
+        for said in [reduces].into_iter().chain(others).map(|rank| rank.refused()) {
+            assert!(said.contains("rank 0") && said.contains("--mode allreduce`"), "{said}");
+            assert!(said.contains("`--mode async, 3 ranks: 2 workers, a server`"), "{said}");
+        }
+    }
+}
+
 #[test]
 fn what_a_single_rank_cannot_do_is_said_before_it_looks_for_others() {
     let folder = tempfile::tempdir().unwrap();

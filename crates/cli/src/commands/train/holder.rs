@@ -14,7 +14,7 @@ use std::{
 use anyhow::{Context, Result};
 use laxity_fabric::{
     Rank,
-    rendezvous::{Fabric, Settings},
+    rendezvous::Settings,
     roles::{
         Aggregator, AggregatorOptions, Commit, Facts, Gaps, Mode, Node, Notice, Replica,
         ReplicaOptions, Replication, Scheduler, SchedulerOptions, Server, ServerOptions, View,
@@ -25,13 +25,13 @@ use laxity_interface::{Rate, Span};
 use laxity_learn::{Job, Setup};
 
 use super::{
-    MODELS, WORDS,
+    MODELS, WORDS, alike,
     args::TrainArgs,
     cast::{Cast, Part, awaits, mode},
     rank::{GOODBYE, SIGN, start},
     word::{Held, Promoted, Word},
 };
-use crate::{failure::Explain, sys::signal};
+use crate::sys::signal;
 
 /// How often a rank that waits looks whether it is over.
 const LOOK: Span = Span::from_ms(50);
@@ -49,8 +49,7 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
         * args.epochs.unwrap_or(setup.epochs);
     let elements = parameters.len();
     let node = node(args, &cast, rank, parameters, &setup, steps)?;
-    let fabric = Fabric::join(settings)
-        .explain(format!("{rank} cannot take part"), "look at the messages of the other ranks")?;
+    let fabric = alike::join(args, settings)?;
     let over = over();
     let mut watch = Watch::new(cast.workers(), elements);
     let mut driver = Driver::new(fabric, node);

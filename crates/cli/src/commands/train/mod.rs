@@ -4,6 +4,7 @@
 //! is one or helps one; `crew` holds their processes, `follow` listens to them, `results` shows what
 //! came of it.
 
+mod alike;
 mod args;
 mod cast;
 mod crew;

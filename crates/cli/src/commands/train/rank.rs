@@ -17,6 +17,7 @@ use laxity_learn::{Job, Sgd, Size, clip, shuffled};
 use laxity_report::stats;
 
 use super::{
+    alike,
     args::{Steps, TrainArgs},
     word::{Epoch, Word},
 };
@@ -34,8 +35,7 @@ const FAREWELL: Span = Span::from_secs(2);
 pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Word)) -> Result<()> {
     let (rank, world, transport) = (settings.rank, settings.world, settings.transport);
     let (Job { model, setup, .. }, mut parameters) = start(args)?;
-    let patience = "look at the messages of the other ranks above";
-    let fabric = Fabric::join(settings).explain(format!("{rank} cannot take part"), patience)?;
+    let fabric = alike::join(args, settings)?;
     let mut ranks = Communicator::new(fabric, world);
 
     let epochs = args.epochs.unwrap_or(setup.epochs);

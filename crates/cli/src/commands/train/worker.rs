@@ -19,12 +19,12 @@ use laxity_learn::{Job, clip, shuffled};
 use laxity_report::stats;
 
 use super::{
+    alike,
     args::{Method, TrainArgs},
     cast::Cast,
     rank::{GOODBYE, SIGN, save, start},
     word::{Done, Epoch, Word},
 };
-use crate::failure::Explain;
 
 /// How long a worker waits for a model or a decision. A replica takes over long before.
 const LIMIT: Span = Span::from_secs(60);
@@ -53,8 +53,7 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
     let cast = Cast::new(args);
     let (rank, transport) = (settings.rank, settings.transport);
     let (Job { model, setup, .. }, parameters) = start(args)?;
-    let fabric = Fabric::join(settings)
-        .explain(format!("{rank} cannot take part"), "look at the messages of the other ranks")?;
+    let fabric = alike::join(args, settings)?;
     let options = WorkerOptions { scheduler: cast.scheduler(), ..WorkerOptions::default() };
     let node = Node::new(rank).with_worker(Worker::new(rank, options));
     let goodbye = |fabric: Fabric| {
