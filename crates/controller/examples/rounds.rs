@@ -34,6 +34,8 @@ const CHANGES: u32 = 2;
 
 /// How long this thread has had a core, in milliseconds, where the system says so.
 fn on_cpu() -> Option<f64> {
+    // The kernel counts a running thread's time when it looks at it, which is now, or at its next tick.
+    std::thread::yield_now();
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().next()?.parse::<f64>().ok().map(|ns| ns / 1e6)
 }

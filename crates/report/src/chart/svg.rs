@@ -56,13 +56,13 @@ pub(crate) struct Svg {
 }
 
 impl Svg {
-    /// Opens a document. Width and height give a standalone file its size; the style lets it shrink
-    /// with a narrow page.
+    /// Opens a document. Width and height give a standalone file its size; a page's style lets it shrink.
+    /// (Not a `style` here: converters take the automatic height in it for none.)
     pub(crate) fn open(width: f64, height: f64, title: &str, desc: &str) -> Self {
         let mut out = String::with_capacity(8 * 1024);
         let _ = writeln!(
             out,
-            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0} {height:.0}" width="{width:.0}" height="{height:.0}" style="max-width:100%;height:auto" role="img" font-family="{}">"#,
+            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0} {height:.0}" width="{width:.0}" height="{height:.0}" role="img" font-family="{}">"#,
             style::FONT
         );
         let _ = writeln!(out, "<title>{}</title>", escape(title));
