@@ -12,6 +12,7 @@
 mod address;
 mod args;
 mod commands;
+mod congestion;
 mod delivery;
 mod element;
 mod failure;

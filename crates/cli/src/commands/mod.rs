@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod keygen;
 pub(crate) mod lab;
 pub(crate) mod man;
+mod others;
 pub(crate) mod plan;
 pub(crate) mod recv;
 pub(crate) mod reproduce;

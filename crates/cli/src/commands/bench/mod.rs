@@ -4,7 +4,6 @@ mod allreduce;
 pub(crate) mod compare;
 mod cpu;
 mod laxity;
-mod others;
 mod serve;
 mod tcp;
 mod transfer;

@@ -18,15 +18,16 @@ use crate::commands::star::ETHERNET;
 /// and MASTER_PORT in the environment, as torchrun sets them, this process is that one rank and
 /// starts nothing.
 ///
-/// The result has a row for each epoch: its time without tests of the model (`seconds_s`), points of
-/// 100 on the test set (`score`), the part of the gradients that arrived (`delivered`), and the time of a
-/// step and of what the network took of it (`step_ms`, `reduce_ms`). Ctrl-C ends everything and shows the
-/// epochs until then.
+/// The result has a row for each epoch, or for each of several `--tests` in it: the time until then without
+/// that of tests (`seconds_s`), points of 100 on the test set (`score`), and of the steps since the row
+/// before the part of the gradients that arrived (`delivered`), and the time of a step and of what the network took
+/// of it (`step_ms`, `reduce_ms`). Ctrl-C ends everything and shows the rows until then.
 #[derive(ClapArgs, Clone, Debug)]
 #[command(after_help = "\
 Examples:
   laxity train --quick                                      does it work here? some seconds
   laxity train --lab --ranks 8 --loss 1%                    a network that loses packets
+  laxity train --lab --ranks 8 --tcp-control cubic,bbr      over TCP twice, and over Laxity
   laxity train --mode ssp --lab --aggregators 2             a server, two that sum, a scheduler
   laxity train --mode async --replica --kill server --quick a server that dies, and who takes over
 
@@ -44,7 +45,7 @@ pub(crate) struct TrainArgs {
     pub(super) ranks: u32,
     /// What carries gradients; one after the other if several are given
     #[arg(long, value_delimiter = ',', default_values = ["tcp", "laxity"])]
-    pub(super) transport: Vec<Carried>,
+    pub(super) transport: Vec<Way>,
     /// The part of every gradient that must arrive (TCP always delivers all of it)
     #[arg(long, default_value = "0.98")]
     pub(super) min_delivery: Fraction,
@@ -79,6 +80,10 @@ pub(crate) struct TrainArgs {
     /// How often all examples are seen; default: what suits the model
     #[arg(long)]
     pub(super) epochs: Option<usize>,
+    /// Tests of the model in each epoch: rows of the table, points of the picture
+    #[arg(long, value_name = "COUNT", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) tests: u32,
     /// A few dozen steps, to see that everything works
     #[arg(long)]
     pub(super) quick: bool,
@@ -88,9 +93,9 @@ pub(crate) struct TrainArgs {
     /// Folder with data sets, for models that learn from files
     #[arg(long, value_name = "FOLDER")]
     pub(super) data: Option<PathBuf>,
-    /// TCP's congestion control; default: the system's
-    #[arg(long, value_name = "NAME")]
-    pub(super) tcp_control: Option<String>,
+    /// TCP's congestion control; one training with each if several are given; default: the system's
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(super) tcp_control: Vec<String>,
     /// Each process in a host of a private network on this machine (needs root or user namespaces)
     #[arg(long)]
     pub(super) lab: bool,
@@ -112,7 +117,7 @@ pub(crate) struct TrainArgs {
     /// The largest packet in the lab, with its IP header: 9000 for jumbo frames
     #[arg(long, default_value_t = ETHERNET, requires = "lab")]
     pub(super) mtu: u32,
-    /// Write parameters after every epoch, to FILE with the transport's name as its extension
+    /// Write parameters after every epoch, to FILE with what carried them as its extension
     #[arg(long, value_name = "FILE")]
     pub(super) checkpoint: Option<PathBuf>,
     /// Begin with parameters that --checkpoint wrote
@@ -205,14 +210,14 @@ impl Steps {
 
 /// What carries gradients.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(super) enum Carried {
+pub(super) enum Way {
     /// Kernel TCP
     Tcp,
     /// Laxity
     Laxity,
 }
 
-impl Carried {
+impl Way {
     pub(super) fn transport(self) -> Transport {
         match self {
             Self::Tcp => Transport::Tcp,

@@ -17,6 +17,7 @@ use laxity_lab::end_with_parent;
 use super::{
     MODELS, WORDS,
     args::TrainArgs,
+    carried::Carried,
     cast::{Cast, Part},
     network::Place,
     word::Word,
@@ -63,8 +64,8 @@ impl Drop for KeyFile {
 struct Folder(PathBuf);
 
 impl Folder {
-    fn new(transport: &str) -> Result<Self> {
-        let name = format!("laxity-train-{}-{transport}.models", std::process::id());
+    fn new(carried: &str) -> Result<Self> {
+        let name = format!("laxity-train-{}-{carried}.models", std::process::id());
         let path = std::env::temp_dir().join(name);
         fs::create_dir(&path).with_context(|| format!("cannot create `{}`", path.display()))?;
         Ok(Self(path))
@@ -80,14 +81,14 @@ impl Drop for Folder {
 
 impl Crew {
     /// Starts every rank with this process's own arguments.
-    pub(super) fn start(args: &TrainArgs, transport: &str, place: &Place) -> Result<Self> {
+    pub(super) fn start(args: &TrainArgs, carried: &Carried, place: &Place) -> Result<Self> {
+        let name = carried.name();
         let program = std::env::current_exe().context("cannot find this program")?;
         let key = KeyFile(
-            std::env::temp_dir()
-                .join(format!("laxity-train-{}-{transport}.key", std::process::id())),
+            std::env::temp_dir().join(format!("laxity-train-{}-{name}.key", std::process::id())),
         );
         keys::write(&key.0, &keys::generate()?, true)?;
-        let models = args.kill.map(|_| Folder::new(transport)).transpose()?;
+        let models = args.kill.map(|_| Folder::new(&name)).transpose()?;
         let (host, port) = place.store()?;
         let (tell, words) = mpsc::channel();
         let cast = Cast::new(args);
@@ -102,13 +103,13 @@ impl Crew {
                 .env("WORLD_SIZE", cast.ranks().to_string())
                 .env("MASTER_ADDR", &host)
                 .env("MASTER_PORT", port.to_string())
-                .env("LAXITY_TRANSPORT", transport)
+                .env("LAXITY_TRANSPORT", carried.transport.name())
                 .env("LAXITY_KEY_FILE", &crew.key.0)
                 .env(WORDS, "1");
             for other in ["LAXITY_STORE", "LAXITY_BIND", "LAXITY_ADVERTISE", "LAXITY_INSECURE"] {
                 command.env_remove(other);
             }
-            if let Some(control) = &args.tcp_control {
+            if let Some(control) = &carried.chosen {
                 command.env("LAXITY_TCP_CONGESTION", control);
             }
             if let Some(models) = &crew.models {

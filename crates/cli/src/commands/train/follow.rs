@@ -14,7 +14,7 @@ use super::{
     results::{self, Run},
     word::{Held, Promoted, Word},
 };
-use crate::{failure::usage, progress};
+use crate::{commands::others::Others, failure::usage, progress};
 
 /// What is known of a training with a server.
 #[derive(Clone, Copy, Default, Debug)]
@@ -39,12 +39,14 @@ pub(super) struct Service {
 
 /// Starts all ranks and follows them to their end. `run` has what is known, also if that is a bad one.
 pub(super) fn lead(args: &TrainArgs, place: &Place, run: &mut Run) -> Result<()> {
-    let transport = run.transport;
-    place.begin()?;
-    let mut crew = Crew::start(args, transport, place)?;
-    let bar = progress::count(0, format!("{} over {transport}: ranks meet", args.model));
+    let name = run.carried.name();
+    place.calm()?;
+    let mut crew = Crew::start(args, &run.carried, place)?;
+    let bar = progress::count(0, format!("{} over {name}: ranks meet", args.model));
     let mut follow = Follow {
         args,
+        place,
+        since: None,
         run,
         bar,
         service: Service::default(),
@@ -56,20 +58,20 @@ pub(super) fn lead(args: &TrainArgs, place: &Place, run: &mut Run) -> Result<()>
     let ended = follow.listen(&mut crew);
     follow.bar.finish_and_clear();
     ended?;
-    let Follow { mut service, killed, .. } = follow;
+    let Follow { mut service, killed, since, .. } = follow;
     if let (Some(models), Some(_)) = (crew.models(), killed) {
         service.divergence = divergence(models);
     }
-    crew.end().with_context(|| format!("the training over {transport} did not end well"))?;
-    run.lab = place.health()?;
+    crew.end().with_context(|| format!("the training over {name} did not end well"))?;
+    run.lab = place.said(since)?;
     if Cast::new(args).ranks() > args.ranks {
-        // What the server said last came after the last epoch.
-        if let Some(last) = run.epochs.last_mut().filter(|_| service.held.updates > 0) {
+        // What the server said last came after the last test.
+        if let Some(last) = run.tests.last_mut().filter(|_| service.held.updates > 0) {
             last.delivered = service.held.delivered;
         }
         if let (Some(victim), false) = (args.kill, service.killed) {
             eprintln!(
-                "note: over {transport} no {} was killed: there were {} updates before the end",
+                "note: over {name} no {} was killed: there were {} updates before the end",
                 victim.name(),
                 service.held.updates
             );
@@ -81,6 +83,9 @@ pub(super) fn lead(args: &TrainArgs, place: &Place, run: &mut Run) -> Result<()>
 
 struct Follow<'a> {
     args: &'a TrainArgs,
+    place: &'a Place,
+    /// What other traffic had when the training began.
+    since: Option<Others>,
     run: &'a mut Run,
     bar: ProgressBar,
     service: Service,
@@ -101,12 +106,14 @@ impl Follow<'_> {
     }
 
     fn hear(&mut self, crew: &mut Crew, rank: Rank, word: Word) -> Result<()> {
-        let transport = self.run.transport;
+        let name = self.run.carried.name();
         match word {
-            Word::Begin { steps, parameters } => {
+            Word::Begin { steps, parameters, score } => {
                 self.bar.set_length(steps as u64);
                 self.steps = steps;
                 self.run.parameters = parameters;
+                self.run.began = score;
+                self.since = self.place.begin()?;
                 let (all, kill_at) = (self.updates(), self.args.kill_at.unwrap_or(0));
                 if kill_at > all {
                     return Err(usage(format!(
@@ -116,19 +123,18 @@ impl Follow<'_> {
             }
             Word::Step { step, loss } => {
                 self.bar.set_position(step as u64);
-                self.bar
-                    .set_message(format!("{} over {transport}: loss {loss:.3}", self.args.model));
+                self.bar.set_message(format!("{} over {name}: loss {loss:.3}", self.args.model));
             }
             // Whoever speaks for the others may have left before they are done.
-            Word::Epoch(epoch)
-                if self.run.epochs.last().is_some_and(|last| last.epoch >= epoch.epoch) => {}
-            Word::Epoch(mut epoch) => {
+            Word::Tested(tested)
+                if self.run.tests.last().is_some_and(|last| last.steps >= tested.steps) => {}
+            Word::Tested(mut tested) => {
                 if Cast::new(self.args).ranks() > self.args.ranks {
-                    epoch.delivered = self.service.held.delivered;
+                    tested.delivered = self.service.held.delivered;
                 }
-                self.run.epochs.push(epoch);
-                let line = results::line(&Word::Epoch(epoch));
-                self.bar.println(format!("{transport}: {line}"));
+                self.run.tests.push(tested);
+                let line = results::line(&Word::Tested(tested));
+                self.bar.println(format!("{name}: {line}"));
             }
             Word::End { hash } => self.run.hash = Some(hash),
             Word::Done(done) => {
@@ -143,7 +149,7 @@ impl Follow<'_> {
                 self.service.promoted = Some(promoted);
                 self.service.takeover_ms = self.since_kill();
                 let line = results::line(&Word::Promoted(promoted));
-                self.bar.println(format!("{transport}: {rank}: {line}"));
+                self.bar.println(format!("{name}: {rank}: {line}"));
             }
         }
         Ok(())

@@ -6,6 +6,7 @@
 
 mod alike;
 mod args;
+mod carried;
 mod cast;
 mod crew;
 mod follow;
@@ -13,6 +14,7 @@ mod holder;
 mod network;
 mod rank;
 mod results;
+mod tally;
 mod word;
 mod worker;
 
@@ -27,6 +29,7 @@ use laxity_fabric::rendezvous::Settings;
 pub(crate) use self::args::TrainArgs;
 use self::{
     args::Method,
+    carried::Carried,
     cast::{Cast, Part},
     follow::lead,
     network::Place,
@@ -56,16 +59,16 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     let place = Place::new(args)?;
     let mut runs = Vec::new();
     let ended = lead_all(args, &place, &mut runs);
-    let stopped = shown_when_stopped(ended, runs.iter().any(|run| !run.epochs.is_empty()))?;
+    let stopped = shown_when_stopped(ended, runs.iter().any(|run| !run.tests.is_empty()))?;
     results::show(args, &runs, stopped.is_some(), started)?;
     stopped.map_or(Ok(()), Err)
 }
 
 /// One training after the other; `runs` has what is known of each, also when one fails.
 fn lead_all(args: &TrainArgs, place: &Place, runs: &mut Vec<Run>) -> Result<()> {
-    for carried in &args.transport {
+    for carried in Carried::all(args) {
         signal::check()?;
-        let mut run = Run::new(carried.transport().name());
+        let mut run = Run::new(carried);
         let ended = lead(args, place, &mut run);
         runs.push(run);
         ended?;
@@ -75,13 +78,16 @@ fn lead_all(args: &TrainArgs, place: &Place, runs: &mut Vec<Run>) -> Result<()> 
 
 /// This process is one rank, started by torchrun, by hand or by [`lead`].
 fn take_part(args: &TrainArgs) -> Result<()> {
-    let settings = Settings::from_env()
+    let mut settings = Settings::from_env()
         .explain("cannot tell which rank this is", "unset RANK to start all ranks from here")?;
     let words = std::env::var_os(WORDS).is_some();
     if !words {
         // Whoever starts all ranks has looked.
         check(args)?;
         check_one(args, &settings)?;
+        if let [control] = &args.tcp_control[..] {
+            settings.tcp.congestion = Some(control.clone());
+        }
     }
     let rank = settings.rank;
     let tell = |word: &Word| {
@@ -119,11 +125,12 @@ fn check_one(args: &TrainArgs, settings: &Settings) -> Result<()> {
         (args.kill.is_some(), "--kill"),
         (args.svg.is_some(), "--svg"),
         (args.json, "--json"),
+        (args.tcp_control.len() > 1, "more than one --tcp-control"),
     ] {
         if given {
             return Err(usage(format!(
                 "{flag} is for whoever starts all ranks, and with RANK set this process is {rank} and \
-                 starts none: unset RANK, or leave {flag} out"
+                 starts none: unset RANK, or leave that out"
             )));
         }
     }

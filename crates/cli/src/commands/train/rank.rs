@@ -13,13 +13,14 @@ use laxity_fabric::{
     rendezvous::{Fabric, Settings, Transport},
 };
 use laxity_interface::Span;
-use laxity_learn::{Job, Sgd, Size, clip, shuffled};
-use laxity_report::stats;
+use laxity_learn::{Job, Model, Sgd, Size, clip, shuffled};
 
 use super::{
     alike,
     args::{Steps, TrainArgs},
-    word::{Epoch, Word},
+    carried::Carried,
+    tally::{Step, Tally, due},
+    word::Word,
 };
 use crate::failure::Explain;
 
@@ -34,7 +35,9 @@ const FAREWELL: Span = Span::from_secs(2);
 /// Takes part as the rank that `settings` say. Rank 0 tells `tell` how it goes.
 pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Word)) -> Result<()> {
     let (rank, world, transport) = (settings.rank, settings.world, settings.transport);
+    let carried = Carried::of(args, &settings).name();
     let (Job { model, setup, .. }, mut parameters) = start(args)?;
+    let score = began(rank, &*model, &parameters);
     let fabric = alike::join(args, settings)?;
     let mut ranks = Communicator::new(fabric, world);
 
@@ -57,12 +60,11 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
             tell(word);
         }
     };
-    telling(&Word::Begin { steps, parameters: parameters.len() });
+    telling(&Word::Begin { steps, parameters: parameters.len(), score });
     let (mut trained, mut sign) = (Duration::ZERO, Instant::now());
+    let mut tally = Tally::default();
     for epoch in 0..epochs {
         let order = shuffled(model.examples(), args.seed, epoch);
-        let (mut train_loss, mut delivered) = (0.0, 0.0);
-        let (mut step_ms, mut reduce_ms) = (Vec::new(), Vec::new());
         for in_epoch in 0..steps_per_epoch {
             let begun = Instant::now();
             let step = epoch * steps_per_epoch + in_epoch;
@@ -81,12 +83,13 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
             }
             let outcome =
                 reduced.with_context(|| format!("{rank} stopped in step {step} of {steps}"))?;
-            reduce_ms.push(sent.elapsed().as_secs_f64() * 1e3);
+            let network = sent.elapsed();
             sgd.apply(&mut parameters, &gradient, setup.schedule.rate(step, steps, 0));
-            train_loss += loss;
-            delivered += outcome.mean_delivered();
-            trained += begun.elapsed();
-            step_ms.push(begun.elapsed().as_secs_f64() * 1e3);
+            let took = begun.elapsed();
+            trained += took;
+            if rank == Rank::new(0) {
+                tally.add(Step { loss, delivered: outcome.mean_delivered(), took, network });
+            }
             if step == 0 {
                 begin_alike(&mut ranks, args.seed, steps, &parameters)?;
             }
@@ -94,27 +97,20 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
                 sign = Instant::now();
                 telling(&Word::Step { step: step + 1, loss });
             }
-        }
-        if rank == Rank::new(0) {
-            let found = model.evaluate(&parameters);
-            let mean = |sum: f64| sum / steps_per_epoch as f64;
-            telling(&Word::Epoch(Epoch {
-                epoch: epoch + 1,
-                seconds: trained.as_secs_f64(),
-                train_loss: mean(train_loss),
-                test_loss: found.loss,
-                score: found.score,
-                delivered: mean(delivered),
-                step_ms: stats::mean(&step_ms).unwrap_or(0.0),
-                step_p99_ms: stats::percentile(&step_ms, 99.0).unwrap_or(0.0),
-                reduce_ms: stats::mean(&reduce_ms).unwrap_or(0.0),
-            }));
-            if let Some(path) = &args.checkpoint {
-                save(&path.with_extension(transport.name()), &parameters)?;
+            if due(in_epoch, steps_per_epoch, args.tests as usize) {
+                if rank == Rank::new(0) {
+                    let found = model.evaluate(&parameters);
+                    telling(&Word::Tested(tally.tested((epoch + 1, step + 1), trained, &found)));
+                }
+                // Tests of the model are not training: nobody's next step waits for rank 0's.
+                ranks
+                    .barrier(&Options::default())
+                    .with_context(|| format!("{rank} waited for all"))?;
             }
         }
-        // Tests of the model are not training: nobody's next step waits for rank 0's.
-        ranks.barrier(&Options::default()).with_context(|| format!("{rank} waited for all"))?;
+        if let (Some(path), 0) = (&args.checkpoint, rank.get()) {
+            save(&path.with_extension(&carried), &parameters)?;
+        }
     }
     let hash = same_everywhere(&mut ranks, &parameters)?;
     telling(&Word::End { hash });
@@ -132,6 +128,11 @@ pub(super) fn start(args: &TrainArgs) -> Result<(Job, Vec<f32>)> {
         None => job.model.start(args.seed),
     };
     Ok((job, parameters))
+}
+
+/// Points before the first step, of the rank that tells of them. Before ranks meet, so that nobody waits for it.
+pub(super) fn began(rank: Rank, model: &dyn Model, parameters: &[f32]) -> Option<f64> {
+    (rank == Rank::new(0)).then(|| model.evaluate(parameters).score)
 }
 
 /// An error if ranks were not told the same. After a step, because a reduction of tensors that do not

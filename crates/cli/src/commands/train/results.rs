@@ -11,8 +11,10 @@ use laxity_report::{
 
 use super::{
     args::TrainArgs,
+    carried::Carried,
     follow::Service,
-    word::{Epoch, Word},
+    network::LabSaid,
+    word::{Tested, Word},
 };
 use crate::{
     failure::Explain,
@@ -22,38 +24,49 @@ use crate::{
 /// One training.
 pub(super) struct Run {
     /// What carried it.
-    pub(super) transport: &'static str,
+    pub(super) carried: Carried,
     /// Numbers in the model.
     pub(super) parameters: usize,
+    /// Points before the first step.
+    pub(super) began: Option<f64>,
     /// How it went.
-    pub(super) epochs: Vec<Epoch>,
+    pub(super) tests: Vec<Tested>,
     /// Of the parameters, which were the same on all ranks.
     pub(super) hash: Option<u64>,
     /// What the server and its helpers did, if there was one.
     pub(super) service: Option<Service>,
-    /// How well the lab kept time, if it was in one.
-    pub(super) lab: Option<Health>,
+    /// How the lab was, if it was in one.
+    pub(super) lab: Option<LabSaid>,
 }
 
 impl Run {
-    pub(super) fn new(transport: &'static str) -> Self {
-        Self { transport, parameters: 0, epochs: Vec::new(), hash: None, service: None, lab: None }
+    pub(super) fn new(carried: Carried) -> Self {
+        Self {
+            carried,
+            parameters: 0,
+            began: None,
+            tests: Vec::new(),
+            hash: None,
+            service: None,
+            lab: None,
+        }
     }
 }
 
 /// A word, for people.
 pub(super) fn line(word: &Word) -> String {
     match word {
-        Word::Begin { steps, parameters } => format!("{steps} steps, {parameters} parameters"),
+        Word::Begin { steps, parameters, .. } => format!("{steps} steps, {parameters} parameters"),
         Word::Step { step, loss } => format!("step {step}, loss {loss:.4}"),
-        Word::Epoch(epoch) => format!(
-            "epoch {}, {:.1} s: {:.1} points, loss {:.4}, {:.2} % delivered, {:.1} ms a step",
-            epoch.epoch,
-            epoch.seconds,
-            epoch.score,
-            epoch.test_loss,
-            epoch.delivered * 100.0,
-            epoch.step_ms
+        Word::Tested(tested) => format!(
+            "epoch {}, step {}, {:.1} s: {:.1} points, loss {:.4}, {:.2} % delivered, {:.1} ms a step",
+            tested.epoch,
+            tested.steps,
+            tested.seconds,
+            tested.score,
+            tested.test_loss,
+            tested.delivered * 100.0,
+            tested.step_ms
         ),
         Word::Done(done) => {
             format!("done: {} updates count, {} do not", done.acknowledged, done.dropped)
@@ -82,27 +95,30 @@ pub(super) fn show(
     let mut report = output::report(started);
     report.meta = meta(args, report.meta).with("stopped_early", stopped_early);
     for run in runs {
-        for epoch in &run.epochs {
+        for tested in &run.tests {
             report.push(
                 Row::new()
                     .with("model", args.model.as_str())
                     .with("mode", args.mode.name())
-                    .with("transport", run.transport)
+                    .with("transport", run.carried.transport.name())
+                    .with("control", run.carried.control())
                     .with("ranks", args.ranks)
                     .with("parameters", run.parameters as u64)
-                    .with("epoch", epoch.epoch as u64)
-                    .with("seconds_s", epoch.seconds)
-                    .with("score", epoch.score)
-                    .with("test_loss", epoch.test_loss)
-                    .with("train_loss", epoch.train_loss)
-                    .with("delivered", epoch.delivered)
-                    .with("step_ms", epoch.step_ms)
-                    .with("step_p99_ms", epoch.step_p99_ms)
-                    .with("reduce_ms", epoch.reduce_ms)
+                    .with("epoch", tested.epoch as u64)
+                    .with("steps", tested.steps as u64)
+                    .with("seconds_s", tested.seconds)
+                    .with("score", tested.score)
+                    .with("test_loss", tested.test_loss)
+                    .with("train_loss", tested.train_loss)
+                    .with("delivered", tested.delivered)
+                    .with("step_ms", tested.step_ms)
+                    .with("step_p99_ms", tested.step_p99_ms)
+                    .with("reduce_ms", tested.reduce_ms)
                     // With a server there is one model; before the end nobody knows.
                     .with("identical", run.hash.map(|_| true))
-                    .with("lab_valid", run.lab.as_ref().map(Health::is_valid))
-                    .with("lab_late_p99_us", run.lab.as_ref().map(late_us)),
+                    .with("lab_valid", run.lab.as_ref().map(|lab| lab.health.is_valid()))
+                    .with("lab_late_p99_us", run.lab.as_ref().map(|lab| late_us(&lab.health)))
+                    .with("other_load", run.lab.as_ref().map(|lab| lab.other_load)),
             );
         }
         if let (Some(service), Some(row)) = (&run.service, report.rows.last_mut()) {
@@ -110,19 +126,22 @@ pub(super) fn show(
         }
     }
     for run in runs {
-        if let Some(health) = run.lab.as_ref().filter(|health| !health.is_valid()) {
+        let health = run.lab.as_ref().map(|lab| &lab.health);
+        if let Some(health) = health.filter(|health| !health.is_valid()) {
             eprintln!(
                 "note: over {} the lab did not keep time (late by {:.0} µs at p99, {} packets lost in the \
                  machine): its times do not count; a machine with less to do would help",
-                run.transport,
+                run.carried.name(),
                 late_us(health),
                 health.ring_drops + health.refused
             );
         }
     }
-    let columns = [
+    let mut columns = vec![
         "transport",
+        "control",
         "epoch",
+        "steps",
         "seconds_s",
         "score",
         "test_loss",
@@ -131,6 +150,7 @@ pub(super) fn show(
         "step_p99_ms",
         "reduce_ms",
     ];
+    columns.extend((args.background.get() > 0.0).then_some("other_load"));
     output::emit(&report, args.json, To::Stdout, &columns)?;
     if !args.json {
         output::print(&words(runs), To::Stdout)?;
@@ -189,7 +209,7 @@ fn words(runs: &[Run]) -> String {
         text += &format!(
             "{}: {} commits, {} updates acknowledged, {} dropped, {:.2} commits late on average \
              ({} at most)\n",
-            run.transport,
+            run.carried.name(),
             held.commits,
             service.acknowledged,
             service.dropped,
@@ -200,7 +220,7 @@ fn words(runs: &[Run]) -> String {
             text += &format!(
                 "{}: the replica took over {took:.0} ms after the kill and committed its first update \
                  after {went:.0} ms",
-                run.transport
+                run.carried.name()
             );
             if let Some(far) = service.divergence {
                 text += &format!("; both models were {far:.3e} apart");
@@ -216,8 +236,10 @@ fn picture(args: &TrainArgs, runs: &[Run]) -> String {
         .x(Axis::linear("time of training").unit("s"))
         .y(Axis::linear("points on the test set"));
     for run in runs {
-        let points = run.epochs.iter().map(|epoch| (epoch.seconds, epoch.score));
-        chart = chart.series(Series::new(run.transport, points));
+        let began = run.began.map(|score| (0.0, score));
+        let tests = run.tests.iter().map(|tested| (tested.seconds, tested.score));
+        let points = began.into_iter().chain(tests);
+        chart = chart.series(Series::new(run.carried.name(), points));
     }
     chart.to_svg()
 }

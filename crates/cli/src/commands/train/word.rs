@@ -12,6 +12,8 @@ pub(super) enum Word {
         steps: usize,
         /// Numbers in the model.
         parameters: usize,
+        /// Points of the model that it begins with, where the one who tells has tested it.
+        score: Option<f64>,
     },
     /// Some steps are done.
     Step {
@@ -20,8 +22,8 @@ pub(super) enum Word {
         /// Mean loss of this rank's last batch.
         loss: f64,
     },
-    /// An epoch is done.
-    Epoch(Epoch),
+    /// The model was tested.
+    Tested(Tested),
     /// It is over, and all ranks have the same parameters.
     End {
         /// Their hash, for comparing runs.
@@ -35,11 +37,13 @@ pub(super) enum Word {
     Promoted(Promoted),
 }
 
-/// What an epoch brought.
+/// A test of the model, and what the steps since the last one brought.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub(super) struct Epoch {
-    /// Its number, from 1.
+pub(super) struct Tested {
+    /// In which epoch, from 1.
     pub(super) epoch: usize,
+    /// Steps since the start.
+    pub(super) steps: usize,
     /// Seconds of training since the start, without the time for tests of the model.
     pub(super) seconds: f64,
     /// Mean loss on what it learned from, on the rank that tells.
@@ -108,7 +112,7 @@ mod tests {
     fn words_survive_the_way() {
         let held = Held { commits: 7, apart: Some(0.5), ..Held::default() };
         for word in [
-            Word::Begin { steps: 1, parameters: 2 },
+            Word::Begin { steps: 1, parameters: 2, score: Some(0.5) },
             Word::Held(held),
             Word::Done(Done { acknowledged: 3, dropped: 1 }),
         ] {

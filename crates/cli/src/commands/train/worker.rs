@@ -16,14 +16,15 @@ use laxity_fabric::{
 };
 use laxity_interface::{Fraction, Span};
 use laxity_learn::{Job, clip, shuffled};
-use laxity_report::stats;
 
 use super::{
     alike,
     args::{Method, TrainArgs},
+    carried::Carried,
     cast::Cast,
-    rank::{GOODBYE, SIGN, save, start},
-    word::{Done, Epoch, Word},
+    rank::{GOODBYE, SIGN, began, save, start},
+    tally::{Step, Tally, due},
+    word::{Done, Word},
 };
 
 /// How long a worker waits for a model or a decision. A replica takes over long before.
@@ -52,7 +53,9 @@ struct Work<'a> {
 pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Word)) -> Result<()> {
     let cast = Cast::new(args);
     let (rank, transport) = (settings.rank, settings.transport);
+    let carried = Carried::of(args, &settings).name();
     let (Job { model, setup, .. }, parameters) = start(args)?;
+    let score = began(rank, &*model, &parameters);
     let fabric = alike::join(args, settings)?;
     let options = WorkerOptions { scheduler: cast.scheduler(), ..WorkerOptions::default() };
     let node = Node::new(rank).with_worker(Worker::new(rank, options));
@@ -81,13 +84,12 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
     let steps_per_epoch = (model.examples() / each).max(1);
     let steps = steps_per_epoch * epochs;
     if work.speaks() {
-        tell(&Word::Begin { steps, parameters: parameters.len() });
+        tell(&Word::Begin { steps, parameters: parameters.len(), score });
     }
     let (mut trained, mut sign) = (Duration::ZERO, Instant::now());
+    let mut tally = Tally::default();
     for epoch in 0..epochs {
         let order = shuffled(model.examples(), args.seed, epoch);
-        let mut train_loss = 0.0;
-        let (mut step_ms, mut network_ms) = (Vec::new(), Vec::new());
         for in_epoch in 0..steps_per_epoch {
             let begun = Instant::now();
             let step = epoch * steps_per_epoch + in_epoch;
@@ -105,36 +107,32 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
             }
             let computed = Instant::now();
             work.push(Push { min_delivery, ..Push::new(&gradient, version) })?;
-            network_ms.push((got + computed.elapsed()).as_secs_f64() * 1e3);
-            train_loss += loss;
-            trained += begun.elapsed();
-            step_ms.push(begun.elapsed().as_secs_f64() * 1e3);
+            let network = got + computed.elapsed();
+            let took = begun.elapsed();
+            trained += took;
+            // The server knows what arrived; whoever follows both fills it in.
+            tally.add(Step { loss, delivered: 1.0, took, network });
             if sign.elapsed() > SIGN && work.speaks() {
                 sign = Instant::now();
                 tell(&Word::Step { step: step + 1, loss });
             }
-        }
-        if work.speaks() {
-            if epoch + 1 == epochs {
+            if !due(in_epoch, steps_per_epoch, args.tests as usize) {
+                continue;
+            }
+            if !work.speaks() {
+                tally = Tally::default();
+                continue;
+            }
+            let ends = in_epoch + 1 == steps_per_epoch;
+            if step + 1 == steps {
                 work.settle(0)?;
             }
             // The last step began with a model that lacks its own update, and those of others that came since.
-            let (_, after) = work.model(steps_per_epoch * (epoch + 1), steps)?;
+            let (_, after) = work.model(step + 1, steps)?;
             let found = model.evaluate(&after);
-            tell(&Word::Epoch(Epoch {
-                epoch: epoch + 1,
-                seconds: trained.as_secs_f64(),
-                train_loss: train_loss / steps_per_epoch as f64,
-                test_loss: found.loss,
-                score: found.score,
-                // The server knows what arrived; whoever follows both fills it in.
-                delivered: 1.0,
-                step_ms: stats::mean(&step_ms).unwrap_or(0.0),
-                step_p99_ms: stats::percentile(&step_ms, 99.0).unwrap_or(0.0),
-                reduce_ms: stats::mean(&network_ms).unwrap_or(0.0),
-            }));
-            if let Some(path) = &args.checkpoint {
-                save(&path.with_extension(transport.name()), &after)?;
+            tell(&Word::Tested(tally.tested((epoch + 1, step + 1), trained, &found)));
+            if let (Some(path), true) = (&args.checkpoint, ends) {
+                save(&path.with_extension(&carried), &after)?;
             }
         }
     }

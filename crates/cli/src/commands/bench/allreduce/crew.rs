@@ -12,15 +12,12 @@ use laxity_interface::{Bytes, Rate, Span};
 use laxity_lab::{Lab, Receive, leave_the_switch_its_core, run_ahead};
 
 use super::{
-    super::{
-        compare::schedule::Verdict,
-        others::{self, Others},
-        worker,
-    },
+    super::{compare::schedule::Verdict, worker},
     args::{AllReduceArgs, Scheme},
     message::{Contender, Event, Join, Order, Reduced},
 };
 use crate::{
+    commands::others::{self, Others},
     failure::Interrupted,
     sys::{random, signal},
     wait::TICK,

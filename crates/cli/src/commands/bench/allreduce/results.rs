@@ -15,6 +15,7 @@ use super::{
     crew::Sample,
 };
 use crate::{
+    congestion,
     failure::Explain,
     output::{self, To},
 };
@@ -36,7 +37,10 @@ impl Measured {
         let of = |of: fn(&Summary) -> f64| summary.as_ref().map(of);
         let all = |of: fn(&Sample) -> f64| self.samples.iter().map(of).collect::<Vec<_>>();
         let control = self.scheme.control().map_or_else(
-            || if self.scheme == Scheme::Default { default_control() } else { String::new() },
+            || match self.scheme {
+                Scheme::Default => congestion::default().unwrap_or_default(),
+                _ => String::new(),
+            },
             str::to_owned,
         );
         Row::new()
@@ -82,12 +86,6 @@ fn columns(args: &AllReduceArgs) -> Vec<&'static str> {
     columns.extend((args.background.get() > 0.0).then_some("other_load"));
     columns.extend(["runs", "invalid_runs"]);
     columns
-}
-
-/// The congestion control of connections that do not choose one.
-fn default_control() -> String {
-    let read = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
-    read.map(|name| name.trim().to_owned()).unwrap_or_default()
 }
 
 /// Prints everything, or what there is of it if the measurement was stopped early.

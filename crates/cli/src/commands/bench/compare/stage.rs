@@ -10,14 +10,19 @@ use laxity_interface::{Bytes, Span};
 use laxity_lab::{Lab, LabFile, run_ahead};
 
 use super::{
-    super::others::{self, Others},
     crew::Worker,
     network,
     plan::Setting,
     play::{Flow, Played, Seat, Terms, how_far, play},
     schedule::Verdict,
 };
-use crate::{commands::lab::daemon_command, failure::is_interrupt};
+use crate::{
+    commands::{
+        lab::daemon_command,
+        others::{self, Others},
+    },
+    failure::is_interrupt,
+};
 
 /// How long workers may take to begin.
 const BEGIN: Duration = Duration::from_secs(20);

@@ -20,14 +20,14 @@ const CATCH_UP: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// What it may have under way to one host where it offers this part of such links.
-pub(super) fn usual(rate: Rate, rtt: Span, load: Fraction) -> Bytes {
+pub(crate) fn usual(rate: Rate, rtt: Span, load: Fraction) -> Bytes {
     let begin = rate.bytes_in(rtt * SLOW_START).get() as f64 * load.get();
     USUAL.max(Bytes::new((3.0 * begin) as u64))
 }
 
 /// What it has brought home of what it was to carry, and when that was so.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Others {
+pub(crate) struct Others {
     offered: Bytes,
     delivered: Bytes,
     at: Span,
@@ -35,7 +35,7 @@ pub(super) struct Others {
 
 impl Others {
     /// As the lab tells it.
-    pub(super) fn of(status: &Status) -> Self {
+    pub(crate) fn of(status: &Status) -> Self {
         let (mut offered, mut delivered) = (0, 0);
         for entry in &status.background {
             offered += entry.offered.get();
@@ -46,7 +46,7 @@ impl Others {
     }
 
     /// The part that it had of links that carry this much.
-    pub(super) fn load_until(&self, later: &Self, capacity: Rate) -> f64 {
+    pub(crate) fn load_until(&self, later: &Self, capacity: Rate) -> f64 {
         let bits = later.delivered.get().saturating_sub(self.delivered.get()) as f64 * 8.0;
         let could = capacity.as_bps() as f64 * (later.at - self.at).as_secs_f64();
         if could > 0.0 { bits / could } else { 0.0 }
@@ -59,7 +59,7 @@ impl Others {
 
     /// Waits, for a while, until it has no more under way than usual: what one scheme has kept it from
     /// carrying must not meet the scheme that is next.
-    pub(super) fn let_catch_up(lab: &Lab, usual: Bytes) -> Result<()> {
+    pub(crate) fn let_catch_up(lab: &Lab, usual: Bytes) -> Result<()> {
         let until = Instant::now() + CATCH_UP;
         loop {
             let status = lab.status().context("the lab does not answer")?;
