@@ -40,6 +40,32 @@ fn other_steps_make_sums_in_another_order_and_the_same_training() {
     }
 }
 
+/// Points against time, of several trainings: rows say which test of which they are.
+#[test]
+fn a_training_for_each_congestion_control_and_a_row_for_each_test() {
+    let words = ["--epochs", "2", "--tests", "3", "--tcp-control", "reno,cubic"];
+    let output = run(&[&QUICK[..], &words].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let result = json(&output);
+    let rows = result["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 3 * 2 * 3);
+    let trainings = [("tcp", Some("reno")), ("tcp", Some("cubic")), ("laxity", None)];
+    for (rows, (transport, control)) in rows.chunks(6).zip(trainings) {
+        let epochs: Vec<_> = rows.iter().map(|row| row["epoch"].as_u64().unwrap()).collect();
+        assert_eq!(epochs, [1, 1, 1, 2, 2, 2]);
+        for pair in rows.windows(2) {
+            assert!(pair[0]["steps"].as_u64() < pair[1]["steps"].as_u64(), "{pair:?}");
+            assert!(pair[0]["seconds_s"].as_f64() < pair[1]["seconds_s"].as_f64(), "{pair:?}");
+        }
+        for row in rows {
+            assert_eq!(
+                (row["transport"].as_str(), row["control"].as_str()),
+                (Some(transport), control)
+            );
+        }
+    }
+}
+
 #[test]
 fn ranks_that_were_started_by_others_meet_and_go_on_from_a_checkpoint() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -85,6 +111,8 @@ fn what_cannot_be_trained_is_said_before_anything_starts() {
         (&["--mode", "sync", "--staleness", "3"], "--staleness"),
         (&["--mode", "async", "--ahead", "3"], "--mode ssp"),
         (&["--epochs", "0"], "--epochs"),
+        (&["--mode", "async", "--tests", "2"], "--mode allreduce only"),
+        (&["--tcp-control", "cubic,reno,cubic"], "cubic twice"),
         (&["--lab", "--mode", "async", "--background", "1"], "--background"),
     ] {
         let output = run(&[&["train"], words].concat());

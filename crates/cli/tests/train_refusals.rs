@@ -148,6 +148,13 @@ fn ranks_that_were_not_told_the_same() {
         for said in [first.refused(), other.refused()] {
             assert!(said.contains("is to make") && said.contains("--epochs"), "{said}");
         }
+        // They would meet for a test that only one of them makes.
+        let job = Job::new(folder.path(), transport, 2);
+        let first = job.rank(0, "job.key", &["--tests", "2"]);
+        let other = job.rank(1, "job.key", &[]);
+        for said in [first.refused(), other.refused()] {
+            assert!(said.contains("--tests 2") && said.contains("rank 1"), "{said}");
+        }
     }
 }
 
@@ -182,6 +189,7 @@ fn what_a_single_rank_cannot_do_is_said_before_it_looks_for_others() {
         ),
         (&["--lab"], "--lab is for whoever starts all ranks"),
         (&["--json"], "--json is for whoever starts all ranks"),
+        (&["--tcp-control", "cubic,reno"], "more than one --tcp-control is for whoever starts"),
         (&["--replica"], "--mode"),
         (&["--model", "gpt"], "known are mlp"),
     ] {

@@ -15,7 +15,8 @@ use crate::{
     shape::Shape,
 };
 
-/// How long words about an operation's end may travel, however little time it has left.
+/// How long parcels of the repair lane may travel, however little time an operation has left: words about its end
+/// are among them, and shards that others may still need for it.
 const LAST_WORDS: Span = Span::from_secs(5);
 
 impl Engine {

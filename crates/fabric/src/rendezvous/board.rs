@@ -52,9 +52,9 @@ pub(crate) struct Board {
     limits: BoardLimits,
     job: [u8; 16],
     /// How many ranks there are and who said so first.
-    world: Option<(u32, SocketAddr)>,
+    world: Option<(u32, String)>,
     /// What carries their parcels, if the host of the store said so.
-    transport: Option<(Transport, SocketAddr)>,
+    transport: Option<(Transport, String)>,
     /// Why ranks were turned away that could still come.
     refused: BTreeMap<u32, String>,
     values: BTreeMap<String, Vec<u8>>,
@@ -115,8 +115,10 @@ impl Board {
     }
 
     /// Fixes what all ranks have to agree on; otherwise the first to register does.
-    pub(crate) fn expect(&mut self, expects: Expects, by: SocketAddr) {
-        (self.world, self.transport) = (Some((expects.world, by)), Some((expects.transport, by)));
+    pub(crate) fn expect(&mut self, expects: Expects) {
+        let host = format!("the store's host at {}", expects.store);
+        self.world = Some((expects.world, host.clone()));
+        self.transport = Some((expects.transport, host));
     }
 
     /// Takes a request of a client at `from`.
@@ -274,7 +276,8 @@ impl Board {
                 self.limits.world
             ));
         }
-        let (ranks, by) = *self.world.get_or_insert((world, from));
+        let (ranks, by) = self.world.get_or_insert_with(|| (world, from.to_string()));
+        let ranks = *ranks;
         if ranks != world {
             return Reply::Refused(format!(
                 "{} at {from} says that there are {world} ranks, {by} said {ranks}; give all the same \
@@ -306,8 +309,7 @@ impl Board {
         if let Some(other) = self.rank_of(client) {
             return Reply::Refused(format!("{from} is {} already", Rank::new(other)));
         }
-        let of_host =
-            self.transport.map(|(theirs, by)| (format!("the store's host at {by}"), theirs));
+        let of_host = self.transport.clone().map(|(theirs, by)| (by, theirs));
         let of_first = self.members.iter().next().map(|(first, known)| {
             (format!("{} at {}", Rank::new(*first), known.from), known.transport)
         });
@@ -327,7 +329,7 @@ impl Board {
     /// Those who wait for a rank in vain are to hear why it was turned away.
     fn note_refusal(&mut self, rank: u32, reply: &Reply) {
         match reply {
-            Reply::Refused(why) if self.world.is_some_and(|(ranks, _)| rank < ranks) => {
+            Reply::Refused(why) if self.world.as_ref().is_some_and(|(ranks, _)| rank < *ranks) => {
                 self.refused.insert(rank, why.clone());
             }
             Reply::Done => _ = self.refused.remove(&rank),
@@ -359,7 +361,8 @@ impl Board {
 
     /// Answers those whose wait is over.
     fn review(&mut self, _now: Time) {
-        let whole = self.world.is_some_and(|(ranks, _)| self.members.len() as u32 == ranks);
+        let ranks = self.world.as_ref().map(|(ranks, _)| *ranks);
+        let whole = ranks == Some(self.members.len() as u32);
         if whole && self.complete.is_none() {
             let members = self.members.values().map(|registered| registered.member).collect();
             self.complete = Some(Roster { job: self.job, members });
@@ -398,7 +401,7 @@ impl Board {
             What::Barrier { name, .. } => {
                 // Those who have gone in peace are not waited for.
                 let peaceful = self.gone.values().filter(|(left, _)| *left).count();
-                let (ranks, _) = self.world?;
+                let ranks = self.world.as_ref()?.0;
                 let here = self.at_barrier(name).len();
                 if let Some((_, reason)) = self.gone.values().find(|(left, _)| !*left) {
                     return Some(Reply::Refused(format!(
@@ -421,9 +424,11 @@ impl Board {
     fn missing(&self, here: &BTreeSet<u32>) -> Reply {
         /// Enough to see a pattern by.
         const SHOWN: usize = 8;
-        let world = self.world.map_or(0, |(ranks, _)| ranks);
+        let world = self.world.as_ref().map_or(0, |(ranks, _)| *ranks);
         let missing = (0..world).filter(|rank| !here.contains(rank)).collect();
-        let refused = self.refused.iter().filter(|(rank, _)| !here.contains(rank));
+        // Of ranks that are registered somebody else was turned away, which is not why they are missing.
+        let missed = |rank: &u32| !here.contains(rank) && !self.members.contains_key(rank);
+        let refused = self.refused.iter().filter(|(rank, _)| missed(rank));
         let refused = refused.take(SHOWN).map(|(_, why)| why.clone()).collect();
         let present = here.iter().take(SHOWN);
         let present = present.filter_map(|rank| Some((*rank, self.members.get(rank)?.from)));

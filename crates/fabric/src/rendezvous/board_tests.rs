@@ -144,6 +144,34 @@ fn two_of_one_rank_and_another_world_are_refused_with_both_sides() {
     assert!(matches!(&late[..], [(10, Reply::MissingRanks { refused, .. })] if refused.len() == 1));
 }
 
+/// Who wanted to be a rank that is registered has nothing to do with that one being late.
+#[test]
+fn who_is_late_at_a_barrier_is_not_told_of_as_turned_away() {
+    let mut table = Table::new();
+    table.register(10, 0, 2);
+    table.register(11, 1, 2);
+    refusal(&table.register(12, 1, 2));
+    table.say(10, Request::Barrier { name: "b".into(), patience: SECOND });
+    let late = table.later(SECOND);
+    let [(10, Reply::MissingRanks { missing, refused, .. })] = &late[..] else {
+        panic!("{late:?}");
+    };
+    assert_eq!((&missing[..], &refused[..]), (&[1][..], &[][..]));
+}
+
+#[test]
+fn the_host_of_the_store_is_named_as_ranks_know_it() {
+    let mut table = Table::new();
+    let store = "node0:29500".to_owned();
+    table.board.expect(Expects { world: 2, transport: Transport::Tcp, store });
+    let replies = table.register_over(Transport::Laxity, 11, 1, 2);
+    let why = refusal(&replies);
+    assert!(why.contains("the store's host at node0:29500 uses tcp; "), "{why}");
+    let replies = table.register(11, 1, 3);
+    let why = refusal(&replies);
+    assert!(why.contains("are 3 ranks, the store's host at node0:29500 said 2"), "{why}");
+}
+
 #[test]
 fn a_rank_that_dies_early_can_be_replaced_and_one_that_dies_late_is_told() {
     let mut table = Table::new();

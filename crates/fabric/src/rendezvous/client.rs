@@ -248,8 +248,12 @@ impl Store {
     }
 
     /// Waits until all of these are there and reads them.
-    pub fn wait(&mut self, keys: &[&str], patience: Duration) -> Result<Vec<Vec<u8>>, StoreError> {
-        let keys = keys.iter().map(|key| (*key).to_owned()).collect();
+    pub fn wait(
+        &mut self,
+        keys: &[impl AsRef<str>],
+        patience: Duration,
+    ) -> Result<Vec<Vec<u8>>, StoreError> {
+        let keys = keys.iter().map(|key| key.as_ref().to_owned()).collect();
         let request = Request::Wait { keys, patience: Span::from(patience) };
         match self.ask(&request, patience)? {
             Reply::Values(values) => Ok(values),

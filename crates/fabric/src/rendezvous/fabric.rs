@@ -237,8 +237,8 @@ fn open_store(settings: &Settings) -> Result<Option<StoreServer>, JoinError> {
             IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         });
     }
-    let Settings { secret, world, transport, tcp, .. } = settings;
-    let expects = Expects { world: *world, transport: *transport };
+    let Settings { store, secret, world, transport, tcp, .. } = settings;
+    let expects = Expects { world: *world, transport: *transport, store: store.clone() };
     match StoreServer::bind(address, secret.clone(), Some(expects), tcp.dead_after) {
         Ok(server) => Ok(Some(server)),
         Err(ServeError::Bind { source, .. })

@@ -67,12 +67,15 @@ pub enum ServeError {
 }
 
 /// What all ranks of a job have to agree on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Expects {
     /// How many there are.
     pub world: u32,
     /// What carries their parcels.
     pub transport: Transport,
+    /// The store's name, as ranks know it: who is refused hears that its host expects something else. (Where it
+    /// listens may be every address of the host.)
+    pub store: String,
 }
 
 /// The store, served by a thread until it is dropped.
@@ -107,7 +110,7 @@ impl StoreServer {
         let settled = Arc::new(AtomicBool::new(true));
         let mut board = Board::new(BoardLimits::default(), random());
         if let Some(expects) = expects {
-            board.expect(expects, address);
+            board.expect(expects);
         }
         let serving = Serving {
             poll,

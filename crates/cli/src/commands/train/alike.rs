@@ -14,6 +14,9 @@ use super::{
 };
 use crate::failure::Explain;
 
+/// How long the store stays for ranks that have not read yet what differs.
+const FAREWELL: Duration = Duration::from_secs(5);
+
 /// Takes part, if all ranks do the same kind of training: a rank that reduces has nothing to say to one
 /// that serves a model, and both would wait for the other.
 pub(super) fn join(args: &TrainArgs, settings: Settings) -> Result<Fabric> {
@@ -21,12 +24,31 @@ pub(super) fn join(args: &TrainArgs, settings: Settings) -> Result<Fabric> {
     let fabric = Fabric::join(settings)
         .explain(format!("{rank} cannot take part"), "look at the messages of the other ranks")?;
     let own = kind(args);
-    let others = told(&fabric, rank, world, &own, patience)
-        .with_context(|| format!("{rank} asked what the others were told"))?;
-    match difference(rank, &own, &others) {
-        None => Ok(fabric),
-        Some(what) => bail!(what),
+    let asked = || format!("{rank} asked what the others were told");
+    let mut store = fabric.open_store().with_context(asked)?;
+    store.set(&key(TOLD, rank.get()), own.as_bytes()).with_context(asked)?;
+    let others = store.wait(&keys(TOLD, world), patience).with_context(asked)?;
+    let others: Vec<_> = others.iter().map(|told| String::from_utf8_lossy(told)).collect();
+    let Some(what) = difference(rank, &own, &others) else { return Ok(fabric) };
+    // The store ends with the rank that hosts it, and others may still have to ask. What is wrong is
+    // known: that somebody could not be waited for would say less.
+    let _ = store.set(&key(HEARD, rank.get()), &[]);
+    if fabric.store_address().is_some() {
+        let _ = store.wait(&keys(HEARD, world), patience.min(FAREWELL));
     }
+    bail!(what)
+}
+
+/// What a rank was told, and that it knows what all were told.
+const TOLD: &str = "told";
+const HEARD: &str = "heard";
+
+fn key(what: &str, rank: u32) -> String {
+    format!("laxity/train/{what}/{rank}")
+}
+
+fn keys(what: &str, world: u32) -> Vec<String> {
+    (0..world).map(|rank| key(what, rank)).collect()
 }
 
 /// What all ranks have to be told alike to understand each other at all. (Other models are found out
@@ -38,29 +60,12 @@ fn kind(args: &TrainArgs) -> String {
     }
 }
 
-/// What all ranks were told, this one included.
-fn told(
-    fabric: &Fabric,
-    rank: Rank,
-    world: u32,
-    own: &str,
-    patience: Duration,
-) -> Result<Vec<String>> {
-    let key = |rank: u32| format!("laxity/train/{rank}");
-    let mut store = fabric.open_store()?;
-    store.set(&key(rank.get()), own.as_bytes())?;
-    let keys: Vec<String> = (0..world).map(key).collect();
-    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-    let all = store.wait(&keys, patience)?;
-    Ok(all.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect())
-}
-
-fn difference(rank: Rank, own: &str, all: &[String]) -> Option<String> {
-    let other = all.iter().position(|theirs| theirs != own)?;
+fn difference(rank: Rank, own: &str, all: &[impl AsRef<str>]) -> Option<String> {
+    let other = all.iter().position(|theirs| theirs.as_ref() != own)?;
     Some(format!(
         "{rank} was told `{own}`, rank {other} `{}`: give all ranks the same --mode, --ranks, --replica, \
          --scheduler and --aggregators",
-        all[other]
+        all[other].as_ref()
     ))
 }
 

@@ -19,9 +19,10 @@ use crate::commands::star::ETHERNET;
 /// starts nothing.
 ///
 /// The result has a row for each epoch, or for each of several `--tests` in it: the time until then without
-/// that of tests (`seconds_s`), points of 100 on the test set (`score`), and of the steps since the row
-/// before the part of the gradients that arrived (`delivered`), and the time of a step and of what the network took
-/// of it (`step_ms`, `reduce_ms`). Ctrl-C ends everything and shows the rows until then.
+/// that of tests (`seconds_s`), points of 100 on the test set (`score`), the part of the gradients that
+/// arrived since the row before (`delivered`; with a server since the start), and the time of a step and of what
+/// the network took of it (`step_ms`, `reduce_ms`). In a lab also the part of all links that other traffic had
+/// until the last test (`other_load`). Ctrl-C ends everything and shows the rows until then.
 #[derive(ClapArgs, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -80,7 +81,8 @@ pub(crate) struct TrainArgs {
     /// How often all examples are seen; default: what suits the model
     #[arg(long)]
     pub(super) epochs: Option<usize>,
-    /// Tests of the model in each epoch: rows of the table, points of the picture
+    /// Tests of the model in each epoch, rows of the table and points of the picture: more than one only
+    /// without a server, as workers of a server go on meanwhile
     #[arg(long, value_name = "COUNT", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(super) tests: u32,

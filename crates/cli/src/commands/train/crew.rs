@@ -17,7 +17,7 @@ use laxity_lab::end_with_parent;
 use super::{
     MODELS, WORDS,
     args::TrainArgs,
-    carried::Carried,
+    carried::{CONGESTION, Carried},
     cast::{Cast, Part},
     network::Place,
     word::Word,
@@ -109,9 +109,10 @@ impl Crew {
             for other in ["LAXITY_STORE", "LAXITY_BIND", "LAXITY_ADVERTISE", "LAXITY_INSECURE"] {
                 command.env_remove(other);
             }
-            if let Some(control) = &carried.chosen {
-                command.env("LAXITY_TCP_CONGESTION", control);
-            }
+            match &carried.chosen {
+                Some(control) => command.env(CONGESTION, control),
+                None => command.env_remove(CONGESTION),
+            };
             if let Some(models) = &crew.models {
                 command.env(MODELS, &models.0);
             }

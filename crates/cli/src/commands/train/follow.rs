@@ -58,12 +58,11 @@ pub(super) fn lead(args: &TrainArgs, place: &Place, run: &mut Run) -> Result<()>
     let ended = follow.listen(&mut crew);
     follow.bar.finish_and_clear();
     ended?;
-    let Follow { mut service, killed, since, .. } = follow;
+    let Follow { mut service, killed, .. } = follow;
     if let (Some(models), Some(_)) = (crew.models(), killed) {
         service.divergence = divergence(models);
     }
     crew.end().with_context(|| format!("the training over {name} did not end well"))?;
-    run.lab = place.said(since)?;
     if Cast::new(args).ranks() > args.ranks {
         // What the server said last came after the last test.
         if let Some(last) = run.tests.last_mut().filter(|_| service.held.updates > 0) {
@@ -133,6 +132,8 @@ impl Follow<'_> {
                     tested.delivered = self.service.held.delivered;
                 }
                 self.run.tests.push(tested);
+                // Not at the end: goodbyes are no training.
+                self.run.lab = self.place.said(self.since)?;
                 let line = results::line(&Word::Tested(tested));
                 self.bar.println(format!("{name}: {line}"));
             }

@@ -29,7 +29,7 @@ use laxity_fabric::rendezvous::Settings;
 pub(crate) use self::args::TrainArgs;
 use self::{
     args::Method,
-    carried::Carried,
+    carried::{CONGESTION, Carried},
     cast::{Cast, Part},
     follow::lead,
     network::Place,
@@ -66,7 +66,8 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
 
 /// One training after the other; `runs` has what is known of each, also when one fails.
 fn lead_all(args: &TrainArgs, place: &Place, runs: &mut Vec<Run>) -> Result<()> {
-    for carried in Carried::all(args) {
+    let environment = std::env::var(CONGESTION).ok().filter(|control| !control.is_empty());
+    for carried in Carried::all(args, environment) {
         signal::check()?;
         let mut run = Run::new(carried);
         let ended = lead(args, place, &mut run);
@@ -161,6 +162,17 @@ fn check(args: &TrainArgs) -> Result<()> {
     }
     if args.epochs == Some(0) {
         return Err(usage("--epochs must be 1 or more"));
+    }
+    if args.tests > 1 && args.mode != Method::Allreduce {
+        return Err(usage(
+            "--tests has a meaning in --mode allreduce only: workers of a server go on while one of them \
+             tests, so times would not count",
+        ));
+    }
+    let named_before = |at: usize| args.tcp_control[..at].contains(&args.tcp_control[at]);
+    if let Some(twice) = (0..args.tcp_control.len()).find(|&at| named_before(at)) {
+        let control = &args.tcp_control[twice];
+        return Err(usage(format!("--tcp-control names {control} twice: name each once")));
     }
     if args.apart.is_nan() || args.apart < 0.0 {
         return Err(usage("--apart must be a number, 0 or above"));

@@ -91,7 +91,7 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
                 tally.add(Step { loss, delivered: outcome.mean_delivered(), took, network });
             }
             if step == 0 {
-                begin_alike(&mut ranks, args.seed, steps, &parameters)?;
+                begin_alike(&mut ranks, args, steps, &parameters)?;
             }
             if sign.elapsed() > SIGN {
                 sign = Instant::now();
@@ -101,15 +101,16 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
                 if rank == Rank::new(0) {
                     let found = model.evaluate(&parameters);
                     telling(&Word::Tested(tally.tested((epoch + 1, step + 1), trained, &found)));
+                    if let (Some(path), true) = (&args.checkpoint, in_epoch + 1 == steps_per_epoch)
+                    {
+                        save(&path.with_extension(&carried), &parameters)?;
+                    }
                 }
-                // Tests of the model are not training: nobody's next step waits for rank 0's.
+                // Neither tests of the model nor files are training: nobody's next step waits for rank 0's.
                 ranks
                     .barrier(&Options::default())
                     .with_context(|| format!("{rank} waited for all"))?;
             }
-        }
-        if let (Some(path), 0) = (&args.checkpoint, rank.get()) {
-            save(&path.with_extension(&carried), &parameters)?;
         }
     }
     let hash = same_everywhere(&mut ranks, &parameters)?;
@@ -130,7 +131,8 @@ pub(super) fn start(args: &TrainArgs) -> Result<(Job, Vec<f32>)> {
     Ok((job, parameters))
 }
 
-/// Points before the first step, of the rank that tells of them. Before ranks meet, so that nobody waits for it.
+/// Points before the first step, of the rank that tells of them. Before ranks meet, where all wait for the slowest
+/// anyhow.
 pub(super) fn began(rank: Rank, model: &dyn Model, parameters: &[f32]) -> Option<f64> {
     (rank == Rank::new(0)).then(|| model.evaluate(parameters).score)
 }
@@ -139,27 +141,31 @@ pub(super) fn began(rank: Rank, model: &dyn Model, parameters: &[f32]) -> Option
 /// match says more of it.
 fn begin_alike(
     ranks: &mut Communicator<Fabric>,
-    seed: u64,
+    args: &TrainArgs,
     steps: usize,
     parameters: &[f32],
 ) -> Result<()> {
-    let own = [hash(parameters), seed, steps as u64].map(|number| number as i64);
-    let mut all = vec![0; 3 * ranks.group().size()];
+    let (seed, tests) = (args.seed, u64::from(args.tests));
+    let own = [hash(parameters), seed, steps as u64, tests].map(|number| number as i64);
+    let mut all = vec![0; own.len() * ranks.group().size()];
     let rank = ranks.rank();
     let gathered = ranks.all_gather(&own, &mut all, &Options::default());
     gathered.with_context(|| format!("{rank} compared its first step with the others'"))?;
-    let other = all.chunks_exact(3).position(|theirs| theirs != own);
+    let other = all.chunks_exact(own.len()).position(|theirs| theirs != own);
     if let Some(other) = other {
-        let [_, their_seed, their_steps] = [0, 1, 2].map(|at| all[3 * other + at] as u64);
+        let theirs = |at| all[own.len() * other + at] as u64;
+        let (their_seed, their_steps, their_tests) = (theirs(1), theirs(2), theirs(3));
         let what = if their_seed != seed {
             format!("{rank} has --seed {seed}, rank {other} {their_seed}")
         } else if their_steps != steps as u64 {
             format!("{rank} is to make {steps} steps, rank {other} {their_steps}")
+        } else if their_tests != tests {
+            format!("{rank} has --tests {tests}, rank {other} {their_tests}")
         } else {
             format!("{rank} and rank {other} began with different parameters")
         };
         bail!(
-            "{what}: give all ranks the same --model, --epochs, --quick, --seed, --data and --resume"
+            "{what}: give all ranks the same --model, --epochs, --tests, --quick, --seed, --data and --resume"
         );
     }
     Ok(())

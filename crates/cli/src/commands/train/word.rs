@@ -52,7 +52,8 @@ pub(super) struct Tested {
     pub(super) test_loss: f64,
     /// Points of 100 on the test set.
     pub(super) score: f64,
-    /// The part that arrived of the gradients, mean over ranks and steps. With a server it says so.
+    /// The part that arrived of the gradients, mean over ranks and steps. With a server that says so, of all
+    /// since the start.
     pub(super) delivered: f64,
     /// Mean time of a step.
     pub(super) step_ms: f64,

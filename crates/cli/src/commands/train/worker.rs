@@ -23,7 +23,7 @@ use super::{
     carried::Carried,
     cast::Cast,
     rank::{GOODBYE, SIGN, began, save, start},
-    tally::{Step, Tally, due},
+    tally::{Step, Tally},
     word::{Done, Word},
 };
 
@@ -87,9 +87,9 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
         tell(&Word::Begin { steps, parameters: parameters.len(), score });
     }
     let (mut trained, mut sign) = (Duration::ZERO, Instant::now());
-    let mut tally = Tally::default();
     for epoch in 0..epochs {
         let order = shuffled(model.examples(), args.seed, epoch);
+        let mut tally = Tally::default();
         for in_epoch in 0..steps_per_epoch {
             let begun = Instant::now();
             let step = epoch * steps_per_epoch + in_epoch;
@@ -116,22 +116,17 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
                 sign = Instant::now();
                 tell(&Word::Step { step: step + 1, loss });
             }
-            if !due(in_epoch, steps_per_epoch, args.tests as usize) {
-                continue;
-            }
-            if !work.speaks() {
-                tally = Tally::default();
-                continue;
-            }
-            let ends = in_epoch + 1 == steps_per_epoch;
-            if step + 1 == steps {
+        }
+        let made = steps_per_epoch * (epoch + 1);
+        if work.speaks() {
+            if made == steps {
                 work.settle(0)?;
             }
             // The last step began with a model that lacks its own update, and those of others that came since.
-            let (_, after) = work.model(step + 1, steps)?;
+            let (_, after) = work.model(made, steps)?;
             let found = model.evaluate(&after);
-            tell(&Word::Tested(tally.tested((epoch + 1, step + 1), trained, &found)));
-            if let (Some(path), true) = (&args.checkpoint, ends) {
+            tell(&Word::Tested(tally.tested((epoch + 1, made), trained, &found)));
+            if let Some(path) = &args.checkpoint {
                 save(&path.with_extension(&carried), &after)?;
             }
         }
