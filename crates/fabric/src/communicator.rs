@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use laxity_endpoint::Store;
-use laxity_interface::{Rate, Span};
+use laxity_interface::{Rate, Span, Time};
 
 use crate::{
     carrier::{Carrier, Event},
@@ -18,6 +18,9 @@ use crate::{
     outcome::{OpError, Outcome},
     rank::{Group, GroupError, GroupId, Rank},
 };
+
+/// Events that are taken in before it is looked at what is late, at most: a flood of them does not stop the clock.
+const MOST_AT_ONCE: usize = 4096;
 
 /// A rank among others, over a carrier.
 ///
@@ -163,15 +166,27 @@ impl<C: Carrier> Communicator<C> {
     }
 
     /// Waits for one event at most. True if there was one.
-    fn step(&mut self, until: Option<laxity_interface::Time>) -> bool {
+    fn step(&mut self, until: Option<Time>) -> bool {
         let event = self.carrier.wait_event(until);
         let now = self.carrier.now();
         let happened = event.is_some();
-        if let Some(other) = event.and_then(|event| self.engine.handle_event(now, event)) {
-            self.others.push_back(other);
+        self.handle_event(now, event);
+        let due = |engine: &Engine| engine.poll_timeout().is_some_and(|time| time <= now);
+        if happened && due(&self.engine) {
+            // What has come is not late because this rank looks at it late.
+            for _ in 0..MOST_AT_ONCE {
+                let Some(event) = self.carrier.wait_event(Some(now)) else { break };
+                self.handle_event(now, Some(event));
+            }
         }
         self.engine.handle_timeout(now);
         happened
+    }
+
+    fn handle_event(&mut self, now: Time, event: Option<Event>) {
+        if let Some(other) = event.and_then(|event| self.engine.handle_event(now, event)) {
+            self.others.push_back(other);
+        }
     }
 
     fn hand_over(&mut self) {

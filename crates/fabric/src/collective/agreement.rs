@@ -41,6 +41,8 @@ pub(super) struct Agreement {
     pub(super) without: BTreeSet<usize>,
     /// Those that are known to be gone, or to have given up.
     pub(super) gone: BTreeSet<usize>,
+    /// Those of them that left in order since the operation began: likely with its result.
+    pub(super) departed: BTreeSet<usize>,
     /// With fewer the operation fails.
     at_least: usize,
     /// Who said in this view which shards it has.
@@ -78,6 +80,7 @@ impl Agreement {
         Self {
             without: BTreeSet::new(),
             gone: BTreeSet::new(),
+            departed: BTreeSet::new(),
             at_least,
             states: BTreeMap::new(),
             have: BTreeSet::new(),
@@ -101,6 +104,13 @@ impl Agreement {
 
     fn members(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.size).filter(|position| !self.without.contains(position))
+    }
+
+    /// Whether so few are left that there can be no result. Where ranks left in order there may be one, and
+    /// whoever stayed may have it: that is asked first.
+    fn is_too_few(&self, left: usize) -> bool {
+        let may_know = left > 1 && left + self.departed.len() >= self.at_least;
+        left < self.at_least && !may_know
     }
 }
 
@@ -149,12 +159,12 @@ impl Transpose {
         view.settled.clear();
         view.asked.clear();
         view.strikes = 0;
-        view.late_at = now + view.patience;
-        let (without, at_least) = (view.without.clone(), view.at_least);
-        let late = !view.without.is_subset(&view.gone);
+        // Contributions have their time, whoever else is gone, and owners as much again.
+        view.late_at = now.max(view.collect_by) + view.patience;
+        let without = view.without.clone();
         let left = cx.facts.size() - without.len();
-        if left < at_least {
-            return cx.fail_too_few(left, at_least, without.into_iter().collect(), late);
+        if view.is_too_few(left) {
+            return self.fail_too_few(cx);
         }
         let all: Vec<_> = (0..self.shards.len()).collect();
         let holds: BTreeSet<_> = all.into_iter().filter(|shard| self.holds(*shard)).collect();
@@ -166,9 +176,18 @@ impl Transpose {
         for folding in self.folding.values_mut() {
             without.iter().for_each(|position| folding.leave_out(*position));
         }
-        let late_at = self.view().late_at;
-        cx.wake(late_at);
+        let view = self.view();
+        cx.wake(if now < view.collect_by { view.collect_by } else { view.late_at });
         self.decide(cx);
+    }
+
+    /// Ends the operation because too few are left in the view.
+    fn fail_too_few(&mut self, cx: &mut Context<'_>) {
+        let view = self.view();
+        let (left, at_least) = (view.members().count(), view.at_least);
+        let late = !view.without.is_subset(&view.gone);
+        let without = view.without.iter().copied().collect();
+        cx.fail_too_few(left, at_least, without, late);
     }
 
     /// A word of another rank.
@@ -285,8 +304,9 @@ impl Transpose {
             if let Some(word) = self.settlement(shard).filter(|_| self.holds(shard)) {
                 self.view().settled.insert(shard);
                 for to in cx.facts.others() {
+                    // Whoever is left out may have folded it otherwise.
                     let has = self.view().states.get(&to).is_some_and(|has| has.contains(&shard));
-                    if !has {
+                    if !has || without.contains(&to) {
                         self.say(cx, to, &word);
                     }
                 }
@@ -355,6 +375,11 @@ impl Transpose {
         }
         let sure = members.len() * 2 > view.size || view.without.is_subset(&view.gone);
         if sure && members.iter().all(|member| view.have.contains(member)) {
+            if members.len() < view.at_least {
+                // Those who left in order did not leave a result behind.
+                self.resign(cx);
+                return self.fail_too_few(cx);
+            }
             let word = Word::Commit { without };
             for to in cx.facts.others() {
                 self.say(cx, to, &word);

@@ -89,6 +89,11 @@ pub(crate) trait Machine: std::fmt::Debug + Send {
         }
     }
 
+    /// A position has left in order since the operation began: what it had sent has come before.
+    fn left(&mut self, cx: &mut Context<'_>, position: usize, reason: &str) {
+        self.lost(cx, position, reason);
+    }
+
     /// A parcel that this rank sent has arrived, less these elements.
     fn sent(&mut self, _cx: &mut Context<'_>, _to: usize, _missing: &[Range<usize>]) {}
 

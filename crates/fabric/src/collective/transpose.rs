@@ -274,6 +274,13 @@ impl Machine for Transpose {
         }
     }
 
+    fn left(&mut self, cx: &mut Context<'_>, position: usize, reason: &str) {
+        if let Some(agreement) = &mut self.agreement {
+            agreement.departed.insert(position);
+        }
+        self.lost(cx, position, reason);
+    }
+
     fn timeout(&mut self, cx: &mut Context<'_>) {
         self.hurry(cx);
     }

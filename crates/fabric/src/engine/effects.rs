@@ -85,10 +85,16 @@ impl Engine {
         error: &OpError,
     ) {
         let first_hand = match error {
+            // Where ranks may be left out others go on, but not without what only a root had.
+            OpError::Lost { told_by, rank, .. }
+                if matches!(facts.operation, Operation::Broadcast(_)) =>
+            {
+                told_by.is_none() && *rank != self.rank
+            }
             OpError::Lost { told_by, .. } | OpError::TimedOut { told_by, .. } => {
-                // Where ranks may be left out, others go on.
                 told_by.is_none() && facts.options.on_loss == OnLoss::Fail
             }
+            OpError::TooFarBehind { .. } => facts.options.on_loss == OnLoss::Fail,
             OpError::Nonsense { told_by, .. } => told_by.is_none(),
             OpError::Mismatch { one, .. } => *one == self.rank,
             _ => true,
@@ -114,12 +120,30 @@ impl Engine {
         }
     }
 
+    /// Whether an operation ended without somebody who lives, as far as this rank knows.
+    pub(super) fn is_overdue(&self, facts: &Facts, done: &Result<Finished, OpError>) -> bool {
+        match done {
+            Ok(finished) => {
+                let mut without = finished.left_out.iter().map(|at| facts.group.rank(*at));
+                without.any(|rank| !self.lost.contains_key(&rank))
+            }
+            Err(error) => matches!(error, OpError::TooFew { late_after: Some(_), .. }),
+        }
+    }
+
     /// What the application gets.
-    pub(super) fn outcome(&mut self, now: Time, facts: &Facts, finished: Finished) -> Outcome {
+    pub(super) fn outcome(
+        &mut self,
+        now: Time,
+        facts: &Facts,
+        finished: Finished,
+        overdue: bool,
+    ) -> Outcome {
         let Finished { parts, shares, left_out, thin } = finished;
         let options = &facts.options;
         let took = now.since(facts.started);
-        if let Deadline::Adaptive(_) = options.deadline {
+        // One that waited for its own deadline says nothing of the next.
+        if let (Deadline::Adaptive(_), false) = (options.deadline, overdue) {
             self.times.entry(options.stream).or_default().add(took);
         }
         let all_reduce = matches!(facts.operation, Operation::AllReduce(_));

@@ -8,6 +8,7 @@
 
 mod effects;
 mod kept;
+mod late;
 mod start;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -16,7 +17,10 @@ use bytes::Bytes;
 use laxity_interface::Time;
 use laxity_protocol::ElementType;
 
-use self::kept::{Early, Kept, Key, Retired};
+use self::{
+    kept::{Early, Kept, Key, Retired},
+    late::{Begun, Overdue},
+};
 use crate::{
     carrier::{Arrival, Channel, Envelope, Event, Lane, Parcel, Slack},
     collective::{
@@ -58,6 +62,7 @@ pub struct Engine {
     finished: VecDeque<(OpId, Result<Outcome, OpError>)>,
     memory: Memory,
     times: BTreeMap<u64, Times>,
+    overdue: Overdue,
 }
 
 /// An operation that has not ended.
@@ -101,6 +106,7 @@ impl Engine {
             finished: VecDeque::new(),
             memory: Memory::default(),
             times: BTreeMap::new(),
+            overdue: Overdue::default(),
         }
     }
 
@@ -211,7 +217,9 @@ impl Engine {
             }),
             Err(rank) => {
                 let limit = self.kept.limit();
-                self.run(now, id, |_, cx| {
+                self.run(now, id, |machine, cx| {
+                    // Where ranks may be left out this one is, and the others go on.
+                    machine.leave(cx);
                     let operation = cx.facts.operation.name();
                     cx.fail(OpError::TooFarBehind { operation, rank, limit });
                 });
@@ -219,7 +227,7 @@ impl Engine {
         }
         let lost: Vec<_> = self.lost.iter().map(|(peer, reason)| (*peer, reason.clone())).collect();
         for (peer, reason) in lost {
-            self.tell_lost(now, id, peer, &reason);
+            self.tell_lost(now, id, peer, &reason, false);
         }
     }
 
@@ -259,7 +267,7 @@ impl Engine {
                 self.lost.entry(peer).or_insert_with(|| reason.clone());
                 let ids: Vec<_> = self.running.keys().copied().collect();
                 for id in ids {
-                    self.tell_lost(now, id, peer, &reason);
+                    self.tell_lost(now, id, peer, &reason, left);
                 }
                 for id in stuck {
                     self.tell_stuck(now, id, peer, &reason);
@@ -366,9 +374,18 @@ impl Engine {
         } else if self.is_ahead(&key) {
             self.kept.keep(key, Early::Arrived(arrival));
         } else {
+            self.note_late(now, self.overdue.get(&key), &arrival.envelope.channel);
             self.answer_late(&key, &arrival);
         }
         None
+    }
+
+    /// A contribution came after its operation had gone on: so late the next may be.
+    fn note_late(&mut self, now: Time, begun: Option<Begun>, channel: &Channel) {
+        let stage = (channel.step >> 16) as u16;
+        if let Some(begun) = begun.filter(|begun| begun.is_given(channel.lane, stage)) {
+            self.times.entry(begun.stream).or_default().add(now.since(begun.started));
+        }
     }
 
     /// A rank asks after an operation that has ended here.
@@ -388,10 +405,12 @@ impl Engine {
     /// Hands a parcel to its operation.
     fn deliver(&mut self, now: Time, id: OpId, arrival: Arrival) {
         let Arrival { from, envelope, body, missing } = arrival;
-        let (own, here) = match self.running.get(&id) {
-            Some(running) => (running.shape, self.rank),
-            None => return,
-        };
+        let Some(running) = self.running.get(&id) else { return };
+        let (own, here) = (running.shape, self.rank);
+        let deadline = running.facts.deadline.map(|deadline| running.facts.started + deadline);
+        if deadline.is_some_and(|deadline| now > deadline) {
+            self.note_late(now, Begun::of(&running.facts), &envelope.channel);
+        }
         self.run(now, id, |machine, cx| {
             let (lane, step, part) =
                 (envelope.channel.lane, envelope.channel.step, envelope.channel.part);
@@ -435,7 +454,7 @@ impl Engine {
             if let Some(id) =
                 sending.filter(|id| self.running[id].facts.options.on_loss == OnLoss::Fail)
             {
-                self.tell_lost(now, id, peer, &reason);
+                self.tell_lost(now, id, peer, &reason, false);
             }
             return None;
         }
@@ -468,11 +487,12 @@ impl Engine {
         });
     }
 
-    /// Tells an operation that a rank is gone.
-    fn tell_lost(&mut self, now: Time, id: OpId, peer: Rank, reason: &str) {
+    /// Tells an operation that a rank is gone: whether it `left` in order since the operation began.
+    fn tell_lost(&mut self, now: Time, id: OpId, peer: Rank, reason: &str, left: bool) {
         let oneself = peer == self.rank;
         self.run(now, id, |machine, cx| match cx.facts.group.position(peer) {
             Some(position) if oneself => cx.fail_lost(position, reason),
+            Some(position) if left => machine.left(cx, position, reason),
             Some(position) => machine.lost(cx, position, reason),
             None => {}
         });
@@ -535,7 +555,11 @@ impl Engine {
             if let Err(error) = &done {
                 self.pass_on(now, &facts, shape, key, error);
             }
-            let result = done.map(|finished| self.outcome(now, &facts, finished));
+            let overdue = self.is_overdue(&facts, &done);
+            if let (Some(begun), true) = (Begun::of(&facts), overdue) {
+                self.overdue.add(key, begun);
+            }
+            let result = done.map(|finished| self.outcome(now, &facts, finished, overdue));
             self.finished.push_back((id, result));
         }
     }

@@ -1,0 +1,262 @@
+//! Operations that go on without ranks: who is given time, who gets the result, who is told that there is none.
+
+mod common;
+
+use std::{collections::BTreeMap, sync::Arc, thread, time::Duration};
+
+use bytes::Bytes;
+use common::World;
+use laxity_fabric::{
+    Communicator, Deadline, Element, Engine, Group, OnLoss, OpError, Operation, Options, Rank,
+    ReduceOp,
+    carrier::{
+        Arrival, Event, Lane, Parcel,
+        memory::{Death, Faults, carriers},
+    },
+};
+use laxity_interface::{Span, Time};
+
+const SUM: Operation = Operation::AllReduce(ReduceOp::Sum);
+
+fn ones(_: Rank) -> Bytes {
+    Bytes::from([1.0f32; 100].map(f32::to_le_bytes).concat())
+}
+
+fn going_on(at_least: usize) -> Options {
+    let on_loss = OnLoss::Continue { at_least };
+    Options { on_loss, limit: Span::from_secs(60), ..Options::default() }
+}
+
+/// Never found out, within these tests.
+const NEVER: Span = Span::from_secs(100_000);
+
+/// Contributions had no time of their own once any rank was known to be gone: at the moment at which an owner
+/// left a late one out, the others left that owner out.
+#[test]
+fn owners_have_their_time_though_another_rank_is_gone() {
+    let group = Group::world(8);
+    let [hangs, gone] = [6, 7].map(Rank::new);
+    // The one that hangs has sent its contributions to all but rank 5.
+    let deaths = vec![Death { rank: hangs, after: 5 }, Death { rank: gone, after: 0 }];
+    let faults = Faults { deaths, detection: NEVER, ..Faults::none(1) };
+    let mut world = World::new(8, faults);
+    for engine in &mut world.engines {
+        let (peer, reason) = (gone, "it died".to_owned());
+        engine.handle_event(Time::ZERO, Event::Lost { peer, reason, left: false });
+    }
+    let options = Options { deadline: Deadline::After(Span::from_ms(50)), ..going_on(5) };
+    let none = BTreeMap::new();
+    let (results, took) = world.run_late(&group, |_| SUM, f32::TYPE, ones, &options, &none);
+    for result in results.into_iter().take(6) {
+        let left_out = result.expect("it lives").expect("six are enough").left_out;
+        assert_eq!(left_out, [hangs, gone], "rank 5 did its part");
+    }
+    assert!(took < Span::from_ms(200), "{took}");
+}
+
+/// One that said that it has a shard of its own was not given that of the others, and waited for its limit.
+#[test]
+fn whenever_a_late_rank_comes_it_gets_what_the_others_agreed_on() {
+    let group = Group::world(4);
+    let options = Options { deadline: Deadline::After(Span::from_ms(10)), ..going_on(2) };
+    for us in (15_000..25_000).step_by(10) {
+        let mut world = World::new(4, Faults::none(us));
+        let late = [(Rank::new(3), Span::from_us(us))].into();
+        let (results, took) = world.run_late(&group, |_| SUM, f32::TYPE, ones, &options, &late);
+        assert!(took < Span::from_ms(200), "{us} us late: somebody waited for {took}");
+        let outcomes: Vec<_> = results.into_iter().map(|result| result.unwrap().unwrap()).collect();
+        assert!(outcomes.iter().all(|one| common::bytes(one) == common::bytes(&outcomes[0])));
+    }
+}
+
+/// Only the coordinator knew; the others waited for it until their limit, and named it.
+#[test]
+fn all_hear_that_a_root_took_its_data_along() {
+    for ranks in [3, 4, 6] {
+        let group = Group::world(ranks);
+        let root = Rank::new(2);
+        let deaths = vec![Death { rank: root, after: 0 }];
+        let mut world = World::new(ranks, Faults { deaths, ..Faults::none(1) });
+        let none = BTreeMap::new();
+        let operation = |_| Operation::Broadcast(root);
+        let (results, took) =
+            world.run_late(&group, operation, f32::TYPE, ones, &going_on(2), &none);
+        for error in results.into_iter().flatten().map(|result| result.expect_err("no data")) {
+            assert!(matches!(&error, OpError::Lost { rank, .. } if *rank == root), "{error}");
+        }
+        assert!(took < Span::from_ms(100), "{took}");
+    }
+}
+
+/// Everything that engines want sent, delivered at once; what `holds` wants held comes back.
+fn exchange(engines: &mut [Engine], holds: impl Fn(Rank, &Parcel) -> bool) -> Vec<(Rank, Parcel)> {
+    let mut held = Vec::new();
+    loop {
+        let mut parcels = Vec::new();
+        for engine in engines.iter_mut() {
+            let from = engine.rank();
+            parcels.extend(std::iter::from_fn(|| engine.poll_parcel()).map(|one| (from, one)));
+        }
+        if parcels.is_empty() {
+            return held;
+        }
+        for (from, parcel) in parcels {
+            match holds(from, &parcel) {
+                true => held.push((from, parcel)),
+                false => arrive(engines, from, parcel),
+            }
+        }
+    }
+}
+
+fn arrive(engines: &mut [Engine], from: Rank, parcel: Parcel) {
+    let Parcel { to, envelope, body, .. } = parcel;
+    let arrival = Arrival { from, envelope, body, missing: Vec::new() };
+    engines[to.index()].handle_event(Time::ZERO, Event::Arrived(arrival));
+}
+
+/// The last word of an operation was still on its way when those who had it said goodbye, which was too few.
+#[test]
+fn who_leaves_with_the_result_does_not_take_it_from_others() {
+    let group = Group::world(3);
+    let last = Rank::new(2);
+    let is_commit = |parcel: &Parcel| {
+        let channel = parcel.envelope.channel;
+        channel.lane == Lane::Repair && channel.step >> 16 == 3
+    };
+    for coordinator_answers in [false, true] {
+        let mut engines: Vec<_> = (0..3).map(|rank| Engine::new(Rank::new(rank))).collect();
+        for engine in &mut engines {
+            let data = ones(engine.rank());
+            engine.start(Time::ZERO, &group, SUM, f32::TYPE, data, &going_on(3)).unwrap();
+        }
+        let held = exchange(&mut engines, |_, parcel| parcel.to == last && is_commit(parcel));
+        assert!(
+            engines[..2].iter_mut().all(|one| one.poll_finished().is_some_and(|end| end.1.is_ok()))
+        );
+        let (peer, reason) = (Rank::new(1), "it said goodbye".to_owned());
+        engines[2].handle_event(Time::ZERO, Event::Lost { peer, reason, left: true });
+        assert!(engines[2].poll_finished().is_none(), "rank 0 may still know");
+        match coordinator_answers {
+            // It asked rank 0, which is done and remembers.
+            true => drop(exchange(&mut engines, |_, _| false)),
+            false => held.into_iter().for_each(|(from, one)| arrive(&mut engines, from, one)),
+        }
+        let (_, result) = engines[2].poll_finished().expect("it heard the last word");
+        assert!(result.expect("all had everything").left_out.is_empty());
+    }
+}
+
+/// As above, but nobody has a result: those who stay find that out, and do not wait for their limit.
+#[test]
+fn too_few_that_are_left_hear_so_though_one_left_in_order() {
+    let group = Group::world(3);
+    let mut engines: Vec<_> = (0..3).map(|rank| Engine::new(Rank::new(rank))).collect();
+    for engine in &mut engines[..2] {
+        let data = ones(engine.rank());
+        engine.start(Time::ZERO, &group, SUM, f32::TYPE, data, &going_on(3)).unwrap();
+    }
+    for engine in &mut engines[..2] {
+        let (peer, reason) = (Rank::new(2), "it said goodbye".to_owned());
+        engine.handle_event(Time::ZERO, Event::Lost { peer, reason, left: true });
+    }
+    exchange(&mut engines, |_, parcel| parcel.to == Rank::new(2));
+    for engine in &mut engines[..2] {
+        let (_, result) = engine.poll_finished().expect("nobody is left to wait for");
+        let error = result.expect_err("two are too few");
+        assert!(matches!(error, OpError::TooFew { at_least: 3, .. }), "{error}");
+    }
+}
+
+/// It ended the operation for all, and blamed whoever had sent what did not fit.
+#[test]
+fn who_is_too_far_behind_is_left_out_and_the_others_go_on() {
+    let group = Group::world(4);
+    let slow = Rank::new(3);
+    let mut world = World::new(4, Faults::none(1));
+    world.engines[3] = Engine::with_limit(slow, 100);
+    let late = [(slow, Span::from_ms(1))].into();
+    let (results, took) = world.run_late(&group, |_| SUM, f32::TYPE, ones, &going_on(3), &late);
+    assert!(took < Span::from_secs(1), "{took}");
+    for (rank, result) in results.into_iter().enumerate() {
+        match (rank, result.unwrap()) {
+            (3, Err(OpError::TooFarBehind { .. })) => {}
+            (0..3, Ok(outcome)) => assert_eq!(outcome.left_out, [slow]),
+            (_, other) => panic!("rank {rank}: {other:?}"),
+        }
+    }
+}
+
+/// Each operation took as long as it waited for the one that hangs, and the next deadline followed that.
+#[test]
+fn deadlines_do_not_follow_themselves() {
+    let group = Group::world(4);
+    let options = Options { deadline: Deadline::Adaptive(Default::default()), ..going_on(2) };
+    let hangs = Rank::new(3);
+    let none = BTreeMap::new();
+    let faults = Faults { jitter: Span::from_us(500), ..Faults::none(1) };
+    let all_well = |world: &mut World| {
+        for _ in 0..20 {
+            world.run(&group, SUM, f32::TYPE, ones, &options);
+        }
+    };
+    let mut world = World::new(4, faults.clone());
+    all_well(&mut world);
+    let sent = world.arrivals.iter().filter(|(_, arrival)| arrival.from == hangs).count() as u64;
+    let deaths = vec![Death { rank: hangs, after: sent }];
+    let mut world = World::new(4, Faults { deaths, detection: NEVER, ..faults });
+    all_well(&mut world);
+    let mut longest = Vec::new();
+    for _ in 0..20 {
+        let (results, took) = world.run_late(&group, |_| SUM, f32::TYPE, ones, &options, &none);
+        let mut left_out = results.iter().flatten().map(|one| &one.as_ref().unwrap().left_out);
+        assert!(left_out.all(|ranks| *ranks == [hangs]));
+        longest.push(took);
+    }
+    assert!(longest[19] < longest[0] * 2, "{longest:?}");
+}
+
+/// And they do follow a network that became slow.
+#[test]
+fn deadlines_follow_contributions_that_came_late() {
+    let group = Group::world(3);
+    let options = Options { deadline: Deadline::Adaptive(Default::default()), ..going_on(2) };
+    let mut world = World::new(3, Faults::none(1));
+    for _ in 0..20 {
+        world.run(&group, SUM, f32::TYPE, ones, &options);
+    }
+    let late = [(Rank::new(2), Span::from_ms(5))].into();
+    let mut without = 0;
+    for _ in 0..20 {
+        let (results, _) = world.run_late(&group, |_| SUM, f32::TYPE, ones, &options, &late);
+        let outcome = results[0].as_ref().unwrap().as_ref().unwrap();
+        without += usize::from(!outcome.left_out.is_empty());
+    }
+    assert!((1..5).contains(&without), "rank 2 was left out {without} times");
+}
+
+/// What a rank finds when it has computed for long was not late.
+#[test]
+fn what_came_while_nobody_looked_is_not_late() {
+    let started = Arc::new(std::sync::Barrier::new(2));
+    let options = Options { deadline: Deadline::After(Span::from_ms(20)), ..going_on(1) };
+    let threads: Vec<_> = carriers(2, Faults::none(1))
+        .into_iter()
+        .map(|carrier| {
+            let (started, options) = (started.clone(), options.clone());
+            thread::spawn(move || {
+                let mut ranks = Communicator::new(carrier, 2);
+                let handle =
+                    ranks.start_all_reduce(&[1.0f32; 10], ReduceOp::Sum, &options).unwrap();
+                started.wait();
+                thread::sleep(Duration::from_millis(60));
+                let outcome = ranks.wait(handle).expect("two of two");
+                ranks.flush(Span::from_secs(1));
+                outcome.left_out
+            })
+        })
+        .collect();
+    for thread in threads {
+        assert_eq!(thread.join().expect("no rank panics"), []);
+    }
+}
