@@ -12,7 +12,7 @@ use std::{
     process::Command,
 };
 
-use super::{Receive, sys};
+use super::sys;
 
 /// The way into one host.
 #[derive(Debug)]
@@ -100,16 +100,16 @@ pub fn leave_the_switch_its_core(command: &mut Command) {
 pub(super) const AHEAD: libc::c_int = 10;
 
 /// Gives the calling thread, which makes traffic of hosts, the place of their programs: not on the
-/// switch's core, and, where hosts take packets in by threads, in turn with these.
+/// switch's core, and in turn with those that [`run_ahead`] and with threads that take packets in.
 ///
 /// An ordinary thread beside the switch is not harmless. A kernel that sees it wait behind a
 /// real-time thread for long lends it the core, for up to 50 ms in each second, and packets are that late.
-pub(crate) fn stand_with_programs(receive: Option<Receive>) {
+/// Nor is one beside programs that run ahead: it gets what they leave of their cores, which is little where
+/// they compute, and traffic that cannot be sent is not beside anything.
+pub(crate) fn stand_with_programs() {
     if let Some(cores) = sys::cores_but_the_switchs() {
         // Where it is not allowed, the switch is late more often, and says so.
         let _ = sys::keep_to(sys::MYSELF, &sys::core_set(&cores));
     }
-    if receive == Some(Receive::Threads) {
-        let _ = sys::take_turns(sys::MYSELF, AHEAD);
-    }
+    let _ = sys::take_turns(sys::MYSELF, AHEAD);
 }

@@ -99,7 +99,7 @@ fn pairs(entry: &Background) -> Vec<(usize, usize)> {
 fn run(entry: &Background, index: u64, shared: &Shared, stats: &Stats) -> io::Result<()> {
     // A kernel that does not let us only makes pacing coarser.
     let _ = laxity_endpoint::udp::tighten_timer_slack();
-    stand_with_programs(shared.site.receive());
+    stand_with_programs();
     let pairs = pairs(entry);
     let mut carrier: Box<dyn Carrier> = match entry.transport {
         Transport::Tcp => Box::new(Tcp::new(entry, &pairs, shared, stats)?),
