@@ -173,6 +173,88 @@ fn too_few_that_are_left_hear_so_though_one_left_in_order() {
     }
 }
 
+/// Says that rank 2 left in order.
+fn hears_a_goodbye(engine: &mut Engine) {
+    let (peer, reason) = (Rank::new(2), "it said goodbye".to_owned());
+    engine.handle_event(Time::ZERO, Event::Lost { peer, reason, left: true });
+}
+
+/// As above, but only one of them waited for the other: the other did not say that it had given up, and the one
+/// that hoped waited for its limit, because among two none can leave the other out for being late.
+#[test]
+fn who_finds_too_few_says_so() {
+    let group = Group::world(3);
+    let is_shard = |from, parcel: &Parcel| {
+        from == Rank::new(2) && matches!(parcel.envelope.channel.step >> 16, 1 | 2)
+    };
+    for late in [None, Some(1)] {
+        let mut engines: Vec<_> = (0..3).map(|rank| Engine::new(Rank::new(rank))).collect();
+        let start = |engine: &mut Engine| {
+            let data = ones(engine.rank());
+            engine.start(Time::ZERO, &group, SUM, f32::TYPE, data, &going_on(3)).unwrap();
+        };
+        for (_, engine) in engines.iter_mut().enumerate().filter(|(at, _)| Some(*at) != late) {
+            start(engine);
+        }
+        // The one that leaves has contributed.
+        exchange(&mut engines, is_shard);
+        engines[..2].iter_mut().for_each(hears_a_goodbye);
+        late.into_iter().for_each(|late: usize| start(&mut engines[late]));
+        exchange(&mut engines, |_, parcel| parcel.to == Rank::new(2));
+        for engine in &mut engines[..2] {
+            let (_, result) = engine.poll_finished().expect("nobody is left to wait for");
+            let error = result.expect_err("two are too few");
+            assert!(matches!(error, OpError::TooFew { at_least: 3, .. }), "{late:?}: {error}");
+        }
+    }
+}
+
+/// As above, where a parcel failed: whoever lacked a contribution gave up, and told nobody.
+#[test]
+fn who_lacks_contributions_says_so() {
+    let group = Group::world(2);
+    let [one, two] = [0, 1].map(Rank::new);
+    let mut engines = [one, two].map(Engine::new);
+    for engine in &mut engines {
+        let data = ones(engine.rank());
+        engine.start(Time::ZERO, &group, SUM, f32::TYPE, data, &going_on(2)).unwrap();
+    }
+    let is_contribution =
+        |parcel: &Parcel| parcel.to == one && parcel.envelope.channel.step >> 16 == 0;
+    let held = exchange(&mut engines, |_, parcel| is_contribution(parcel));
+    for (peer, Parcel { envelope, .. }) in held {
+        let reason = "given up".to_owned();
+        engines[0].handle_event(Time::ZERO, Event::Failed { peer, envelope, reason });
+    }
+    exchange(&mut engines, |_, _| false);
+    for engine in &mut engines {
+        let (_, result) = engine.poll_finished().expect("nobody is left to wait for");
+        let error = result.expect_err("one is too few");
+        assert!(matches!(error, OpError::TooFew { at_least: 2, .. }), "{error}");
+    }
+}
+
+/// All of them are told of the one that died, whoever found it out and gave up first.
+#[test]
+fn who_gives_up_for_another_is_not_blamed_for_it() {
+    let group = Group::world(4);
+    let mut engines: Vec<_> = (0..4).map(|rank| Engine::new(Rank::new(rank))).collect();
+    for engine in &mut engines[..3] {
+        let data = ones(engine.rank());
+        engine.start(Time::ZERO, &group, SUM, f32::TYPE, data, &going_on(4)).unwrap();
+    }
+    let (peer, reason) = (Rank::new(3), "it died".to_owned());
+    engines[0].handle_event(Time::ZERO, Event::Lost { peer, reason, left: false });
+    exchange(&mut engines, |_, parcel| parcel.to == peer);
+    for engine in &mut engines[..3] {
+        let (_, result) = engine.poll_finished().expect("nobody is left to wait for");
+        match result.expect_err("three are too few") {
+            OpError::TooFew { left: 3, without, .. } => assert_eq!(without, [peer]),
+            other => panic!("{other}"),
+        }
+    }
+}
+
 /// It ended the operation for all, and blamed whoever had sent what did not fit.
 #[test]
 fn who_is_too_far_behind_is_left_out_and_the_others_go_on() {

@@ -183,11 +183,24 @@ impl Transpose {
 
     /// Ends the operation because too few are left in the view.
     fn fail_too_few(&mut self, cx: &mut Context<'_>) {
+        self.resign_as_too_few(cx);
         let view = self.view();
         let (left, at_least) = (view.members().count(), view.at_least);
         let late = !view.without.is_subset(&view.gone);
         let without = view.without.iter().copied().collect();
         cx.fail_too_few(left, at_least, without, late);
+    }
+
+    /// Tells the others to go on without this rank, which has too few: they may know of enough, or wait for it.
+    /// Who is late here may be in time there, so only those are named that are known to be gone.
+    pub(super) fn resign_as_too_few(&mut self, cx: &mut Context<'_>) {
+        let Some(view) = &self.agreement else { return };
+        let mut without = view.gone.clone();
+        without.insert(cx.facts.me);
+        let word = Word::State { without, holds: BTreeSet::new() };
+        for to in cx.facts.others() {
+            self.say(cx, to, &word);
+        }
     }
 
     /// A word of another rank.
@@ -200,6 +213,11 @@ impl Transpose {
             && without.contains(&from)
         {
             self.view().gone.insert(from); // It has given up.
+            // Those without whom it did come first: if they are too many here as well, they are to blame.
+            let before = theirs.iter().copied().filter(|at| *at != from).collect::<BTreeSet<_>>();
+            if !before.is_subset(&self.view().without) {
+                self.leave_out(cx, before);
+            }
         }
         if !theirs.is_subset(&self.view().without) {
             self.leave_out(cx, theirs.clone());
@@ -377,7 +395,6 @@ impl Transpose {
         if sure && members.iter().all(|member| view.have.contains(member)) {
             if members.len() < view.at_least {
                 // Those who left in order did not leave a result behind.
-                self.resign(cx);
                 return self.fail_too_few(cx);
             }
             let word = Word::Commit { without };

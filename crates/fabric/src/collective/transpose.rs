@@ -106,6 +106,7 @@ impl Transpose {
                 let gone = self.agreement.as_ref().map(|it| &it.gone);
                 let late = |at: &usize| gone.is_none_or(|gone| !gone.contains(at));
                 let late = all.absent().iter().any(late);
+                self.resign_as_too_few(cx);
                 return cx.fail_too_few(all.here(), at_least, all.absent(), late);
             }
             let elements = self.shards[shard].elements.clone();
