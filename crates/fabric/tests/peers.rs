@@ -188,3 +188,42 @@ fn a_part_with_half_an_element_is_found_out() {
     let error = ended(&mut engine).expect("found out").expect_err("17 bytes are no four numbers");
     assert!(matches!(error, OpError::Nonsense { rank: who, .. } if who == rank(1)), "{error}");
 }
+
+/// Missing ranges count elements of the parcel's own type, which is whatever its sender says. An underflow.
+#[test]
+fn more_missing_than_there_is_is_found_out() {
+    let group = Group::world(2);
+    let on_loss = OnLoss::Continue { at_least: 1 };
+    let lossy = Options::at_least(laxity_interface::Fraction::ZERO);
+    let goes_on = Options { on_loss, ..Options::default() };
+    let turns = [
+        (Operation::AllToAll, Operation::AllToAll, &lossy),
+        (Operation::AllToAll, Operation::AllToAll, &goes_on),
+        (Operation::Recv(rank(1), 7), Operation::Send(rank(0), 7), &lossy),
+    ];
+    for (here, there, options) in turns {
+        let mut engine = started(0, &group, here, 4, options);
+        let Parcel { envelope, body, .. } =
+            parcels(&mut started(1, &group, there, 4, options), 0).pop().expect("its part");
+        let arrival = Arrival { from: rank(1), envelope, body, missing: vec![0..3, 5..16] };
+        engine.handle_event(Time::ZERO, Event::Arrived(arrival));
+        let error = ended(&mut engine).expect("found out").expect_err("there are no 14 numbers");
+        assert!(matches!(error, OpError::Nonsense { rank: who, .. } if who == rank(1)), "{error}");
+    }
+}
+
+/// The result did not fit into the receiver's place, which panicked.
+#[test]
+fn a_received_parcel_of_another_length_is_found_out() {
+    let group = Group::world(2);
+    let options = Options::default();
+    for bytes in [0, 15, 20] {
+        let mut engine = started(0, &group, Operation::Recv(rank(1), 7), 4, &options);
+        let mut peer = started(1, &group, Operation::Send(rank(0), 7), 4, &options);
+        let mut parcel = parcels(&mut peer, 0).pop().expect("its parcel");
+        parcel.body = vec![0; bytes].into();
+        arrives(&mut engine, 1, &parcel);
+        let error = ended(&mut engine).expect("found out").expect_err("that is another length");
+        assert!(matches!(error, OpError::Nonsense { rank: who, .. } if who == rank(1)), "{error}");
+    }
+}

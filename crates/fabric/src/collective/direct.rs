@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::{Context, Finished, Incoming, Machine, Sending};
 use crate::{
     carrier::Lane,
-    loss::{Importance, Share, Thin},
+    loss::{Importance, Share, Thin, are_proper, total},
 };
 
 /// The sender: ends when the carrier says what became of the parcel.
@@ -64,13 +64,21 @@ impl Machine for Recv {
     fn begin(&mut self, _: &mut Context<'_>) {}
 
     fn arrived(&mut self, cx: &mut Context<'_>, parcel: Incoming) {
+        let all = cx.facts.count;
+        let (bytes, want) = (parcel.body.len(), all * cx.facts.element.size());
+        if bytes != want {
+            let reason = format!("its parcel has {bytes} bytes, {want} were expected");
+            return cx.fail_nonsense(parcel.from, reason);
+        }
+        // They are elements of the type that the sender says its parcel is of.
+        if !are_proper(&parcel.missing, all) {
+            return cx.fail_nonsense(parcel.from, "its parcel lacks what it does not have");
+        }
         let thin = holes(&parcel.missing);
         let mut shares = Vec::new();
         if cx.facts.is_lossy() {
-            let all = (parcel.body.len() / cx.facts.element.size()) as u64;
-            let gone = parcel.missing.iter().map(|gap| gap.len() as u64).sum::<u64>();
             shares.resize(cx.facts.size(), Share::default());
-            shares[self.from] = Share::of(all - gone, all);
+            shares[self.from] = Share::of((all - total(&parcel.missing)) as u64, all as u64);
         }
         cx.finish(Finished { thin, shares, ..Finished::exact(vec![parcel.body]) });
     }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{Context, Facts, Finished, Incoming, Machine, Sending};
 use crate::{
-    loss::{Importance, Share, Thin},
+    loss::{Importance, Share, Thin, are_proper, total},
     options::{OnLoss, Operation},
 };
 
@@ -85,9 +85,9 @@ impl Exchange {
                         contributions: 0,
                     }));
                     if accounted {
-                        let (all, gone) = (length / size, missing.iter().map(|gap| gap.len()));
+                        let all = length / size;
                         finished.shares[position] =
-                            Share::of((all - gone.sum::<usize>()) as u64, all as u64);
+                            Share::of((all - total(missing)) as u64, all as u64);
                     }
                 }
                 Part::LeftOut => {
@@ -145,6 +145,10 @@ impl Machine for Exchange {
         let want = self.part_bytes(cx.facts);
         match self.parts[parcel.from] {
             Part::Waiting if parcel.body.len() == want => {
+                // They are elements of the type that the sender says its parcel is of.
+                if !are_proper(&parcel.missing, want / cx.facts.element.size()) {
+                    return cx.fail_nonsense(parcel.from, "its part lacks what it does not have");
+                }
                 self.parts[parcel.from] = Part::Here(parcel.body, parcel.missing);
                 self.check(cx);
             }

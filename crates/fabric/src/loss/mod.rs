@@ -19,7 +19,7 @@ pub(crate) use self::{
     hadamard::rotate,
     layout::{Layout, MAP},
     memory::{Memory, Outstanding},
-    ranges::are_proper,
+    ranges::{are_proper, total},
 };
 
 /// What becomes of a contribution's elements that did not arrive at the rank that folds them.
