@@ -234,6 +234,61 @@ fn who_lacks_contributions_says_so() {
     }
 }
 
+/// The one that was left out as late knew the result as soon as it came, and the other needed no more than to know
+/// that: it waited for its limit.
+#[test]
+fn who_comes_late_is_no_longer_in_the_way() {
+    let group = Group::world(3);
+    let root = Rank::new(0);
+    let options = Options { deadline: Deadline::After(Span::from_ms(50)), ..going_on(1) };
+    let late = [(Rank::new(1), Span::from_ms(300))].into();
+    for seed in 1..40 {
+        // It dies while it tells the others that it goes on without the late one.
+        let deaths = vec![Death { rank: root, after: 5 }];
+        let faults = Faults { deaths, detection: Span::from_ms(20), ..Faults::none(seed) };
+        let mut world = World::new(3, faults);
+        let operation = |_| Operation::Broadcast(root);
+        let (_, took) = world.run_late(&group, operation, f32::TYPE, ones, &options, &late);
+        assert!(took < Span::from_secs(1), "{seed}: somebody waited for {took}");
+    }
+}
+
+/// What had come before an operation started ended it at once, and what had come behind that was forgotten, also the
+/// question of one that waited for an answer.
+#[test]
+fn who_ends_as_soon_as_it_starts_answers_those_who_asked() {
+    let group = Group::world(4);
+    let [late, waits] = [3, 2].map(Rank::new);
+    let options = Options { deadline: Deadline::After(Span::from_ms(50)), ..going_on(2) };
+    let mut engines: Vec<_> = (0..4).map(|rank| Engine::new(Rank::new(rank))).collect();
+    let start = |engine: &mut Engine| {
+        let data = ones(engine.rank());
+        engine.start(Time::ZERO, &group, SUM, f32::TYPE, data, &options).unwrap();
+    };
+    engines[..3].iter_mut().for_each(start);
+    let is_commit = |parcel: &Parcel| parcel.envelope.channel.step >> 16 == 3;
+    for ms in [50, 100, 150, 200] {
+        exchange(&mut engines, |_, parcel| parcel.to == waits && is_commit(parcel));
+        let now = Time::ZERO + Span::from_ms(ms);
+        engines[..3].iter_mut().for_each(|engine| engine.handle_timeout(now));
+    }
+    exchange(&mut engines, |_, parcel| parcel.to == waits && is_commit(parcel));
+    assert!(
+        engines[..2].iter_mut().all(|one| one.poll_finished().is_some_and(|end| end.1.is_ok()))
+    );
+    let (peer, reason) = (Rank::new(0), "it died".to_owned());
+    engines[2].handle_event(Time::ZERO, Event::Lost { peer, reason, left: false });
+    // Only the late one gets its question.
+    exchange(&mut engines, |from, parcel| from == waits && parcel.to != late);
+    assert!(engines[2].poll_finished().is_none(), "the last word has not come");
+    start(&mut engines[3]);
+    exchange(&mut engines, |_, parcel| ![waits, late].contains(&parcel.to));
+    for engine in &mut engines[2..] {
+        let (_, result) = engine.poll_finished().expect("the last word has come");
+        assert_eq!(result.expect("three are enough").left_out, [late]);
+    }
+}
+
 /// All of them are told of the one that died, whoever found it out and gave up first.
 #[test]
 fn who_gives_up_for_another_is_not_blamed_for_it() {

@@ -209,9 +209,8 @@ impl Transpose {
         if let Word::Commit { .. } = word {
             self.view().committed.insert(theirs.clone());
         }
-        if let Word::State { without, .. } = &word
-            && without.contains(&from)
-        {
+        let resigns = matches!(word, Word::State { .. }) && theirs.contains(&from);
+        if resigns {
             self.view().gone.insert(from); // It has given up.
             // Those without whom it did come first: if they are too many here as well, they are to blame.
             let before = theirs.iter().copied().filter(|at| *at != from).collect::<BTreeSet<_>>();
@@ -219,7 +218,8 @@ impl Transpose {
                 self.leave_out(cx, before);
             }
         }
-        if !theirs.is_subset(&self.view().without) {
+        // That it has given up may be all that was missing in this very view.
+        if resigns || !theirs.is_subset(&self.view().without) {
             self.leave_out(cx, theirs.clone());
         }
         if cx.is_done() {

@@ -210,7 +210,11 @@ impl Engine {
         self.run(now, id, |machine, cx| machine.begin(cx));
         match self.kept.take(&key) {
             Ok(events) => events.into_iter().for_each(|event| match event {
-                Early::Arrived(arrival) => self.deliver(now, id, arrival),
+                Early::Arrived(arrival) if self.running.contains_key(&id) => {
+                    self.deliver(now, id, arrival);
+                }
+                // What came before was enough, and who asks waits for an answer.
+                Early::Arrived(arrival) => self.answer_late(&key, &arrival),
                 Early::Failed { peer, envelope, reason } => {
                     self.deliver_failure(now, id, peer, &envelope, &reason);
                 }
