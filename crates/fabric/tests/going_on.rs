@@ -74,6 +74,36 @@ fn whenever_a_late_rank_comes_it_gets_what_the_others_agreed_on() {
     }
 }
 
+/// The second view had everything from the first, so that all said so before all had said what it was: it was
+/// committed at once, and the late one got nothing of what it had missed, and waited for its limit.
+#[test]
+fn a_late_rank_gets_the_result_though_another_died_meanwhile() {
+    let group = Group::world(6);
+    let [dies, comes] = [4, 1].map(Rank::new);
+    let options = Options { deadline: Deadline::After(Span::from_ms(50)), ..going_on(1) };
+    for operation in [SUM, Operation::AllGather, Operation::Barrier] {
+        for after in 0..30 {
+            let deaths = vec![Death { rank: dies, after }];
+            let detection = Span::from_ms(20);
+            let faults = Faults { deaths, detection, ..Faults::none(after) };
+            let mut world = World::new(6, faults);
+            let late = [(comes, Span::from_secs(3))].into();
+            let data =
+                |rank| if operation == Operation::Barrier { Bytes::new() } else { ones(rank) };
+            let (results, took) =
+                world.run_late(&group, |_| operation, f32::TYPE, data, &options, &late);
+            assert!(
+                took < Span::from_secs(1),
+                "{operation:?}, {after}: somebody waited for {took}"
+            );
+            for result in results.into_iter().flatten() {
+                let left_out = result.expect("all others live").left_out;
+                assert!(left_out.contains(&comes), "{operation:?}, {after}: it came too late");
+            }
+        }
+    }
+}
+
 /// Only the coordinator knew; the others waited for it until their limit, and named it.
 #[test]
 fn all_hear_that_a_root_took_its_data_along() {

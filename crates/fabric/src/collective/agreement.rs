@@ -357,6 +357,21 @@ impl Transpose {
         self.check(cx);
     }
 
+    /// As coordinator that is about to commit: all of the view may have said that they have everything before all
+    /// have said what it is, so that no orphaned shard was passed on. Those who are left out want them yet.
+    fn give_to_left_out(&mut self, cx: &mut Context<'_>) {
+        let view = self.view();
+        let (without, settled) = (view.without.clone(), view.settled.clone());
+        for shard in 0..self.shards.len() {
+            if !without.contains(&self.shards[shard].owner) || settled.contains(&shard) {
+                continue;
+            }
+            if let Some(word) = self.settlement(shard) {
+                without.iter().for_each(|to| self.say(cx, *to, &word));
+            }
+        }
+    }
+
     /// As coordinator: folds a shard that nobody has, from contributions sent again.
     fn redo(&mut self, cx: &mut Context<'_>, shard: usize, members: &[usize]) {
         if !self.folding.contains_key(&shard) {
@@ -397,6 +412,7 @@ impl Transpose {
                 // Those who left in order did not leave a result behind.
                 return self.fail_too_few(cx);
             }
+            self.give_to_left_out(cx);
             let word = Word::Commit { without };
             for to in cx.facts.others() {
                 self.say(cx, to, &word);
