@@ -10,14 +10,14 @@ use std::{
 use bytes::Bytes;
 use common::World;
 use laxity_fabric::{
-    Communicator, Deadline, Element, Engine, Group, OnLoss, OpError, Operation, Options, Rank,
-    ReduceOp,
+    Adaptive, Communicator, Deadline, Element, Engine, Group, Importance, OnLoss, OpError,
+    Operation, Options, Rank, ReduceOp,
     carrier::{
         Arrival, Carrier, Event, Lane, Parcel,
         memory::{Death, Faults},
     },
 };
-use laxity_interface::{Span, Time};
+use laxity_interface::{Fraction, Span, Time};
 
 const SUM: Operation = Operation::AllReduce(ReduceOp::Sum);
 
@@ -405,6 +405,60 @@ fn deadlines_follow_contributions_that_came_late() {
         without += usize::from(!outcome.left_out.is_empty());
     }
     assert!((1..5).contains(&without), "rank 2 was left out {without} times");
+}
+
+/// Each parcel of a contribution counted as an operation of its own, so that one that was late in five parcels moved
+/// the tail for the next hundred.
+#[test]
+fn a_late_contribution_counts_once_however_many_parcels_it_has() {
+    let group = Group::world(3);
+    let least = |tenths: usize| Fraction::new(tenths as f64 / 10.0).expect("a fraction");
+    let ranges = (0..10).map(|at| (at * 10..at * 10 + 10, least(at)));
+    let importance = Importance::ByRange(ranges.collect());
+    let deadline = Deadline::Adaptive(Default::default());
+    let options = Options { deadline, importance, ..going_on(2) };
+    let mut world = World::new(3, Faults::none(1));
+    let mut run = |late: Span| {
+        let late = [(Rank::new(2), late)].into();
+        let (results, _) = world.run_late(&group, |_| SUM, f32::TYPE, ones, &options, &late);
+        results[0].as_ref().unwrap().as_ref().unwrap().left_out.clone()
+    };
+    for _ in 0..130 {
+        assert!(run(Span::ZERO).is_empty());
+    }
+    // What the first brings late has come when the third starts, and nothing more.
+    for _ in 0..3 {
+        assert_eq!(run(Span::from_ms(20)), [Rank::new(2)]);
+    }
+}
+
+/// What came late of a stream that was forgotten was remembered for the next of that name.
+#[test]
+fn what_is_forgotten_does_not_come_back_late() {
+    let group = Group::world(3);
+    let rule = Adaptive { warm_up: 1, ..Adaptive::default() };
+    let options = Options { deadline: Deadline::Adaptive(rule), ..going_on(2) };
+    let late = Rank::new(2);
+    let mut engines: Vec<_> = (0..3).map(|rank| Engine::new(Rank::new(rank))).collect();
+    let start = |engine: &mut Engine| {
+        let data = ones(engine.rank());
+        engine.start(Time::ZERO, &group, SUM, f32::TYPE, data, &options).unwrap();
+    };
+    engines[..2].iter_mut().for_each(start);
+    let is_late = |from, parcel: &Parcel| from == late || parcel.to == late;
+    for seconds in [10, 20, 30, 40] {
+        exchange(&mut engines, is_late);
+        let now = Time::ZERO + Span::from_secs(seconds);
+        engines[..2].iter_mut().for_each(|engine| engine.handle_timeout(now));
+    }
+    assert!(engines[0].poll_finished().is_some_and(|(_, end)| end.is_ok()));
+    start(&mut engines[2]);
+    let held = exchange(&mut engines, is_late);
+    engines[0].forget(options.stream);
+    held.into_iter().for_each(|(from, parcel)| arrive(&mut engines, from, parcel));
+    start(&mut engines[0]);
+    let patience = engines[0].poll_timeout();
+    assert_eq!(patience, Some(Time::ZERO + Span::from_secs(10)), "nothing was measured");
 }
 
 /// A carrier of rank 0 with a clock that is set, and events that have come.

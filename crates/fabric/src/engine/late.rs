@@ -9,12 +9,14 @@ use std::collections::VecDeque;
 use laxity_interface::Time;
 
 use super::kept::Key;
-use crate::{carrier::Lane, collective::Facts, deadline::Deadline, options::OnLoss};
+use crate::{carrier::Lane, collective::Facts, deadline::Deadline, options::OnLoss, rank::Rank};
 
 /// Operations that ended without somebody whose contribution may still come.
 #[derive(Debug, Default)]
 pub(super) struct Overdue {
     ended: VecDeque<(Key, Begun)>,
+    /// Whose contributions were counted: some come in several parcels, and were late once.
+    counted: VecDeque<(Key, Rank)>,
 }
 
 /// When an operation began, and in which stream.
@@ -48,6 +50,8 @@ impl Begun {
 impl Overdue {
     /// As many as are remembered.
     const KEPT: usize = 64;
+    /// As many contributions to them.
+    const COUNTED: usize = 1024;
 
     /// Remembers an operation that has ended.
     pub(super) fn add(&mut self, key: Key, begun: Begun) {
@@ -60,5 +64,22 @@ impl Overdue {
     /// One of them.
     pub(super) fn get(&self, key: &Key) -> Option<Begun> {
         self.ended.iter().find(|(ended, _)| ended == key).map(|(_, begun)| *begun)
+    }
+
+    /// Whether nothing of a rank's contribution was counted before; it is now.
+    pub(super) fn is_first(&mut self, key: Key, from: Rank) -> bool {
+        if self.counted.contains(&(key, from)) {
+            return false;
+        }
+        if self.counted.len() == Self::COUNTED {
+            self.counted.pop_front();
+        }
+        self.counted.push_back((key, from));
+        true
+    }
+
+    /// Forgets operations of a stream.
+    pub(super) fn forget(&mut self, stream: u64) {
+        self.ended.retain(|(_, begun)| begun.stream != stream);
     }
 }

@@ -341,6 +341,7 @@ impl Engine {
     pub fn forget(&mut self, stream: u64) {
         self.memory.forget(stream);
         self.times.remove(&stream);
+        self.overdue.forget(stream);
     }
 
     /// The key of the operation that an incoming parcel belongs to; `None` if it is not this
@@ -378,16 +379,18 @@ impl Engine {
         } else if self.is_ahead(&key) {
             self.kept.keep(key, Early::Arrived(arrival));
         } else {
-            self.note_late(now, self.overdue.get(&key), &arrival.envelope.channel);
+            self.note_late(now, key, self.overdue.get(&key), &arrival);
             self.answer_late(&key, &arrival);
         }
         None
     }
 
     /// A contribution came after its operation had gone on: so late the next may be.
-    fn note_late(&mut self, now: Time, begun: Option<Begun>, channel: &Channel) {
-        let stage = (channel.step >> 16) as u16;
-        if let Some(begun) = begun.filter(|begun| begun.is_given(channel.lane, stage)) {
+    fn note_late(&mut self, now: Time, key: Key, begun: Option<Begun>, arrival: &Arrival) {
+        let Channel { lane, step, .. } = arrival.envelope.channel;
+        if let Some(begun) = begun.filter(|begun| begun.is_given(lane, (step >> 16) as u16))
+            && self.overdue.is_first(key, arrival.from)
+        {
             self.times.entry(begun.stream).or_default().add(now.since(begun.started));
         }
     }
@@ -408,13 +411,13 @@ impl Engine {
 
     /// Hands a parcel to its operation.
     fn deliver(&mut self, now: Time, id: OpId, arrival: Arrival) {
-        let Arrival { from, envelope, body, missing } = arrival;
         let Some(running) = self.running.get(&id) else { return };
         let (own, here) = (running.shape, self.rank);
         let deadline = running.facts.deadline.map(|deadline| running.facts.started + deadline);
         if deadline.is_some_and(|deadline| now > deadline) {
-            self.note_late(now, Begun::of(&running.facts), &envelope.channel);
+            self.note_late(now, running.key, Begun::of(&running.facts), &arrival);
         }
+        let Arrival { from, envelope, body, missing } = arrival;
         self.run(now, id, |machine, cx| {
             let (lane, step, part) =
                 (envelope.channel.lane, envelope.channel.step, envelope.channel.part);
