@@ -104,6 +104,24 @@ fn a_late_rank_gets_the_result_though_another_died_meanwhile() {
     }
 }
 
+/// As above, and the coordinator dies too, after it has given the late one its shards or while it says that all is
+/// well: what had been given in the view that was committed was forgotten when a later one came.
+#[test]
+fn what_a_late_rank_was_given_holds_though_it_hears_of_a_later_view() {
+    let group = Group::world(6);
+    let [coordinates, dies, comes] = [0, 4, 2].map(Rank::new);
+    let options = Options { deadline: Deadline::After(Span::from_ms(50)), ..going_on(1) };
+    for after in (40..50).flat_map(|one| (0..30).map(move |other| (one, other))) {
+        let death = |rank, after| Death { rank, after };
+        let deaths = vec![death(coordinates, after.0), death(dies, after.1)];
+        let faults = Faults { deaths, ..Faults::none(after.0 + after.1) };
+        let mut world = World::new(6, faults);
+        let late = [(comes, Span::from_secs(3))].into();
+        let (_, took) = world.run_late(&group, |_| SUM, f32::TYPE, ones, &options, &late);
+        assert!(took < Span::from_secs(4), "{after:?}: somebody waited for {took}");
+    }
+}
+
 /// Only the coordinator knew; the others waited for it until their limit, and named it.
 #[test]
 fn all_hear_that_a_root_took_its_data_along() {

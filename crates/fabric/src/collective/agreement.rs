@@ -12,8 +12,8 @@
 //! CORRECTNESS: a rank returns a result only if all of some view had every shard. Later views are
 //! subsets, so all of them hold the same shards, and a shard that is held is never folded again.
 //! Hence all ranks that return a result return the same, however many views there were. Ranks that
-//! are left out but alive may still return it: they take orphaned shards only from the coordinator of
-//! the view that was committed.
+//! are left out but alive may still return it: they take orphaned shards only from coordinators of the
+//! view that was committed, or of later ones, who had them.
 //!
 //! Two views that share no rank must not both be committed. So one is committed only if more than
 //! half of the group is in it, or if everybody outside of it is known to be gone: a rank that is
@@ -51,6 +51,8 @@ pub(super) struct Agreement {
     have: BTreeSet<usize>,
     /// Orphaned shards that came, or were sent, in this view.
     settled: BTreeSet<usize>,
+    /// Orphaned shards that this rank was given although it is left out, and in which view.
+    given: BTreeMap<usize, BTreeSet<usize>>,
     /// Shards that others were asked for in this view.
     asked: BTreeSet<usize>,
     /// Contributions that were sent again: to whom, for which shard.
@@ -85,6 +87,7 @@ impl Agreement {
             states: BTreeMap::new(),
             have: BTreeSet::new(),
             settled: BTreeSet::new(),
+            given: BTreeMap::new(),
             asked: BTreeSet::new(),
             again: BTreeSet::new(),
             committed: BTreeSet::new(),
@@ -100,6 +103,18 @@ impl Agreement {
 
     fn coordinator(&self) -> usize {
         self.members().next().unwrap_or(0)
+    }
+
+    /// This rank is left out, and somebody gives it a shard. True if that one coordinates the view, which may
+    /// be one that this rank has left behind, and nothing was given in a later one.
+    fn is_given(&mut self, shard: usize, from: usize, without: BTreeSet<usize>) -> bool {
+        let coordinator = (0..self.size).find(|position| !without.contains(position));
+        let later = self.given.get(&shard).is_some_and(|view| without.is_subset(view));
+        let takes = without.contains(&self.me) && coordinator == Some(from) && !later;
+        if takes {
+            self.given.insert(shard, without);
+        }
+        takes
     }
 
     fn members(&self) -> impl Iterator<Item = usize> + '_ {
@@ -226,10 +241,12 @@ impl Transpose {
             return;
         }
         self.heed_commit(cx);
-        if cx.is_done() || theirs != self.view().without {
+        let me = cx.facts.me;
+        let left_out = self.view().without.contains(&me);
+        let given = left_out && matches!(word, Word::Settle { .. });
+        if cx.is_done() || (theirs != self.view().without && !given) {
             return; // Of a view that is no more: whoever said it will hear of this one.
         }
-        let me = cx.facts.me;
         let coordinator = self.view().coordinator();
         match word {
             Word::State { holds, .. } => {
@@ -253,6 +270,11 @@ impl Transpose {
                 if self.view().again.insert((from, shard)) {
                     let elements = self.shards[shard].elements.clone();
                     cx.contribute(from, AGAIN + shard as u16, &self.data, elements);
+                }
+            }
+            Word::Settle { shard, account, value, .. } if left_out => {
+                if shard < self.shards.len() && self.view().is_given(shard, from, theirs) {
+                    self.take_settled(cx, from, shard, &account, value);
                 }
             }
             Word::Settle { shard, account, value, .. }
@@ -432,11 +454,12 @@ impl Transpose {
         let view = self.view();
         let ended = view.committed.iter().find(|without| {
             // Who is left out has not told anybody what it has: it must have been given every
-            // orphaned shard in that very view.
-            let given = |shard: usize| view.settled.contains(&shard);
-            let orphaned = |shard: &usize| without.contains(&orphans[*shard]);
-            !without.contains(&me)
-                || (**without == view.without && (0..orphans.len()).filter(orphaned).all(given))
+            // orphaned shard in that very view, or in a later one, which had the same.
+            let same = |shard| match view.given.get(&shard) {
+                Some(later) => without.is_subset(later),
+                None => !without.contains(&orphans[shard]),
+            };
+            !without.contains(&me) || (0..orphans.len()).all(same)
         });
         if let Some(without) = ended {
             let word = Word::Commit { without: without.clone() };
