@@ -94,6 +94,23 @@ fn ranks_that_were_started_by_others_meet_and_go_on_from_a_checkpoint() {
     assert!(again.status.success(), "{}", text(&again.stderr));
 }
 
+/// It ended with "rank 0 said … invalid type: null", as if ranks did not understand each other.
+#[test]
+fn a_training_that_diverges_is_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [first, odd] = ["first", "odd"].map(|name| folder.path().join(name));
+    let words = ["train", "--quick", "--epochs", "1", "--ranks", "2", "--transport", "tcp"];
+    let saved = run(&[&words[..], &["--checkpoint", first.to_str().unwrap()]].concat());
+    assert!(saved.status.success(), "{}", text(&saved.stderr));
+    let length = first.with_extension("tcp").metadata().expect("a checkpoint").len() as usize;
+    std::fs::write(&odd, f32::NAN.to_le_bytes().repeat(length / 4)).unwrap();
+    let resume = ["--resume", odd.to_str().unwrap(), "--json"];
+    let output = run(&[&words[..], &resume].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let row = &json(&output)["rows"][0];
+    assert!(row["test_loss"].is_null() && row["train_loss"].is_null(), "{row}");
+}
+
 #[test]
 fn what_cannot_be_trained_is_said_before_anything_starts() {
     let output = run(&["train", "--model", "gpt"]);
