@@ -4,7 +4,7 @@ mod common;
 
 use std::process::{Command, Stdio};
 
-use common::{json, run, text};
+use common::{json, laxity, run, text};
 
 /// The last row of each transport.
 fn last_rows(words: &[&str]) -> [serde_json::Value; 2] {
@@ -94,6 +94,33 @@ fn ranks_that_were_started_by_others_meet_and_go_on_from_a_checkpoint() {
     assert!(again.status.success(), "{}", text(&again.stderr));
 }
 
+/// The option was taken and forgotten: such a rank went over what `LAXITY_TRANSPORT` said.
+#[test]
+fn a_rank_that_was_started_by_others_goes_over_the_transport_that_it_was_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let saved = folder.path().join("saved");
+    for transport in ["tcp", "laxity"] {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let words = ["train", "--quick", "--epochs", "1", "--transport", transport, "--checkpoint"];
+        let mut command = laxity(&[&words[..], &[saved.to_str().unwrap()]].concat());
+        command.env("RANK", "0").env("WORLD_SIZE", "1").env("LAXITY_INSECURE", "1");
+        command.env("MASTER_ADDR", "127.0.0.1").env("MASTER_PORT", port.to_string());
+        let output = command.output().expect("it ends");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert!(saved.with_extension(transport).exists(), "{transport}");
+    }
+}
+
+/// It said "RANK is not set: … unset RANK".
+#[test]
+fn an_empty_rank_is_none() {
+    let words =
+        ["train", "--quick", "--epochs", "1", "--ranks", "1", "--transport", "tcp", "--json"];
+    let output = laxity(&words).env("RANK", "").output().expect("it ends");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(json(&output)["rows"][0]["epoch"], 1);
+}
+
 /// It ended with "rank 0 said … invalid type: null", as if ranks did not understand each other.
 #[test]
 fn a_training_that_diverges_is_shown() {
@@ -129,7 +156,11 @@ fn what_cannot_be_trained_is_said_before_anything_starts() {
         (&["--mode", "async", "--ahead", "3"], "--mode ssp"),
         (&["--epochs", "0"], "--epochs"),
         (&["--mode", "async", "--tests", "2"], "--mode allreduce only"),
+        (&["--epochs", "18446744073709551615"], "--epochs"),
         (&["--tcp-control", "cubic,reno,cubic"], "cubic twice"),
+        (&["--tcp-control", "cubic", "--transport", "laxity"], "--tcp-control is about TCP"),
+        (&["--tcp-control", ""], "--tcp-control"),
+        (&["--transport", "tcp,laxity,tcp"], "tcp twice"),
         (&["--lab", "--mode", "async", "--background", "1"], "--background"),
     ] {
         let output = run(&[&["train"], words].concat());

@@ -193,6 +193,9 @@ fn what_a_single_rank_cannot_do_is_said_before_it_looks_for_others() {
         (&["--lab"], "--lab is for whoever starts all ranks"),
         (&["--json"], "--json is for whoever starts all ranks"),
         (&["--tcp-control", "cubic,reno"], "more than one --tcp-control is for whoever starts"),
+        (&["--transport", "tcp,laxity"], "more than one --transport is for whoever starts"),
+        (&["--tcp-control", "cubic"], "this rank goes over Laxity"),
+        (&["--ranks", "8"], "--ranks 8, and WORLD_SIZE is 2"),
         (&["--replica"], "--mode"),
         (&["--model", "gpt"], "known are mlp"),
     ] {
