@@ -4,7 +4,11 @@ mod common;
 
 use std::process::{Command, Stdio};
 
-use common::{json, laxity, run, text};
+use common::{
+    finish, json,
+    lab::{eventually, kill},
+    laxity, run, text,
+};
 
 /// The last row of each transport.
 fn last_rows(words: &[&str]) -> [serde_json::Value; 2] {
@@ -217,4 +221,20 @@ fn the_help_names_every_model() {
     for model in laxity_learn::JOBS {
         assert!(help.contains(model), "{model}: {help}");
     }
+}
+
+/// The terminal is closed. The key of the training stayed behind, and models of one that had somebody to kill.
+#[test]
+fn a_training_whose_terminal_has_gone_leaves_no_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let words = ["train", "--mode", "async", "--ranks", "2", "--replica", "--kill", "server"];
+    let mut command = laxity(&[&words[..], &["--epochs", "1000"]].concat());
+    command.env("TMPDIR", folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("it starts");
+    let files = || std::fs::read_dir(folder.path()).expect("a folder").count();
+    eventually("a key and models", || files() == 2);
+    kill(child.id(), "-HUP");
+    let output = finish(child);
+    assert_eq!(output.status.code(), Some(129), "{}", text(&output.stderr));
+    assert_eq!(files(), 0, "{:?}", std::fs::read_dir(folder.path()));
 }
