@@ -125,6 +125,22 @@ fn an_empty_rank_is_none() {
     assert_eq!(json(&output)["rows"][0]["epoch"], 1);
 }
 
+/// It was found out after the first epoch, which was lost, and a draft stayed behind.
+#[test]
+fn a_checkpoint_that_cannot_be_written_is_said_before_anything_starts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("saved.laxity")).expect("a folder");
+    let [taken, long] = ["saved".to_owned(), "x".repeat(300)].map(|name| folder.path().join(name));
+    for path in [taken, long] {
+        let output = run(&["train", "--quick", "--checkpoint", path.to_str().unwrap()]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.starts_with("error: cannot write `"), "{said}");
+        assert_eq!(text(&output.stdout), "");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
+}
+
 /// It ended with "rank 0 said … invalid type: null", as if ranks did not understand each other.
 #[test]
 fn a_training_that_diverges_is_shown() {

@@ -24,7 +24,10 @@ use std::{
 };
 
 use anyhow::Result;
-use laxity_fabric::rendezvous::{Settings, Transport};
+use laxity_fabric::{
+    Rank,
+    rendezvous::{Settings, Transport},
+};
 
 pub(crate) use self::args::TrainArgs;
 use self::{
@@ -83,14 +86,18 @@ fn lead_all(args: &TrainArgs, place: &Place, runs: &mut Vec<Run>) -> Result<()> 
 
 /// This process is one rank, started by torchrun, by hand or by [`lead`].
 fn take_part(args: &TrainArgs) -> Result<()> {
-    let mut settings = Settings::from_env()
-        .explain("cannot tell which rank this is", "unset RANK to start all ranks from here")?;
     let words = std::env::var_os(WORDS).is_some();
+    let remedy = if words { "" } else { "unset RANK to start all ranks from here" };
+    let mut settings = Settings::from_env().explain("cannot take part as a rank", remedy)?;
     if !words {
         // Whoever starts all ranks has looked.
         check(args)?;
         check_one(args, &settings)?;
         choose(args, &mut settings)?;
+        // Of a server's workers the first is the one that writes, too, as long as it lives.
+        if settings.rank == Rank::new(0) {
+            rank::check_checkpoint(args, &Carried::of(args, &settings))?;
+        }
     }
     let rank = settings.rank;
     let tell = |word: &Word| {
@@ -127,8 +134,9 @@ fn choose(args: &TrainArgs, settings: &mut Settings) -> Result<()> {
 
 /// Finds what cannot be read or written now, once, and not on every rank or after the training.
 fn check_files(args: &TrainArgs) -> Result<()> {
-    for path in args.svg.iter().chain(&args.checkpoint) {
-        output::check_file(path)?;
+    args.svg.as_deref().map_or(Ok(()), output::check_file)?;
+    for carried in Carried::all(args, None) {
+        rank::check_checkpoint(args, &carried)?;
     }
     // Models that learn from files have a second word in their names.
     if args.resume.is_some() || args.model.contains('-') {
