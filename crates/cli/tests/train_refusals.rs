@@ -161,6 +161,20 @@ fn ranks_that_were_not_told_the_same() {
     }
 }
 
+/// They were told that they do not agree on "options 48" and "options 30".
+#[test]
+fn ranks_with_different_minimums() {
+    let folder = tempfile::tempdir().unwrap();
+    key(folder.path(), "job.key");
+    let job = Job::new(folder.path(), "laxity", 2);
+    let first = job.rank(0, "job.key", &[]);
+    let other = job.rank(1, "job.key", &["--min-delivery", "0.5"]);
+    for said in [first.refused(), other.refused()] {
+        assert!(said.contains("`--min-delivery 0.98, ") && said.contains("rank 0"), "{said}");
+        assert!(said.contains("`--min-delivery 0.5, ") && said.contains("rank 1"), "{said}");
+    }
+}
+
 /// They waited for each other until both gave up, and said only that.
 #[test]
 fn ranks_in_different_modes() {
