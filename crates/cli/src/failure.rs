@@ -1,6 +1,10 @@
 //! Errors for people: what failed, why, how far it got, what to do.
 
-use std::{fmt, process::ExitCode};
+use std::{
+    fmt,
+    io::{self, Write},
+    process::ExitCode,
+};
 
 /// What was being done when it failed, as context of an error.
 #[derive(Debug)]
@@ -102,7 +106,8 @@ pub(crate) fn print(error: &anyhow::Error) -> ExitCode {
     if is_unread(error) {
         return ExitCode::SUCCESS;
     }
-    eprint!("{}", describe(error));
+    // Where nobody can be told, such as on a terminal that has gone, the exit code still tells.
+    let _ = io::stderr().write_all(describe(error).as_bytes());
     exit_code(error)
 }
 
@@ -172,8 +177,6 @@ fn is_unread(error: &anyhow::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-
     use anyhow::Context;
 
     use super::*;

@@ -3,12 +3,12 @@
 use std::{
     ffi::OsString,
     fs::{self, File, OpenOptions},
-    io::{Read, Write},
+    io::{self, Read, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use laxity_endpoint::Key;
 
 use crate::{
@@ -20,6 +20,7 @@ use crate::{
 const VARIABLE: &str = "LAXITY_KEY_FILE";
 /// A key file is one short line; whatever is longer was named by mistake.
 const LARGEST: u64 = 4096;
+const WRITABLE: &str = "check that the folder exists and can be written to";
 
 /// Who may talk to us.
 #[derive(Clone, Debug)]
@@ -40,8 +41,14 @@ pub(crate) fn choose(key_file: Option<&Path>, insecure: bool) -> Result<Protecti
     if insecure {
         return Ok(Protection::Insecure);
     }
-    match key_file.map(Path::to_owned).or_else(from_environment) {
-        Some(file) => Ok(Protection::Key(read(&file)?)),
+    if let Some(file) = key_file {
+        return Ok(Protection::Key(read(file)?));
+    }
+    match from_environment() {
+        // Who gave no file does not know of one.
+        Some(file) => Ok(Protection::Key(
+            read(&file).with_context(|| format!("the key file that {VARIABLE} names"))?,
+        )),
         None => Err(usage(format!(
             "no key was given\n  \
              try:     make one with `laxity keygen laxity.key`, copy it to the other side and give \
@@ -75,9 +82,22 @@ pub(crate) fn write(path: &Path, key: &Key, force: bool) -> Result<()> {
         write_out(file, key)
     };
     if !force {
-        return create(path).explain(
-            format!("cannot write key file `{}`", path.display()),
-            "give another name, or --force to replace it: whoever has the old key is then locked out",
+        return create(path).map_err(|error| {
+            let remedy = match error.kind() {
+                io::ErrorKind::AlreadyExists => {
+                    "give another name, or --force to replace it: whoever has the old key is then locked out"
+                }
+                _ => WRITABLE,
+            };
+            let what = format!("cannot write key file `{}`", path.display());
+            Err::<(), _>(error).explain(what, remedy).unwrap_err()
+        });
+    }
+    // What takes the place of a device is no longer that for anybody.
+    if fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+        return Err(anyhow!("it is there and no file")).explain(
+            format!("cannot replace `{}`", path.display()),
+            "give the name of a file; `-` prints the key",
         );
     }
     // A new file with the right mode takes the old one's place: at no time can others read it.
@@ -89,13 +109,10 @@ pub(crate) fn write(path: &Path, key: &Key, force: bool) -> Result<()> {
         // It is of no use; that it may not exist is no matter.
         let _ = fs::remove_file(&draft);
     }
-    outcome.explain(
-        format!("cannot replace key file `{}`", path.display()),
-        "check that the folder exists and can be written to",
-    )
+    outcome.explain(format!("cannot replace key file `{}`", path.display()), WRITABLE)
 }
 
-fn write_out(mut file: File, key: &Key) -> std::io::Result<()> {
+fn write_out(mut file: File, key: &Key) -> io::Result<()> {
     writeln!(file, "{}", key.to_text())?;
     file.sync_all()
 }

@@ -1,7 +1,7 @@
 //! Results: a table for people, JSON for programs.
 
 use std::{
-    fs,
+    fs::{self, OpenOptions},
     io::{self, Write},
     path::Path,
     time::Instant,
@@ -76,18 +76,36 @@ pub(crate) fn print(text: &str, to: To) -> Result<()> {
 
 /// Refuses a file that could not be written in the end, before anything runs for minutes.
 pub(crate) fn check_file(path: &Path) -> Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let outcome = match fs::metadata(folder.unwrap_or_else(|| Path::new("."))) {
-        Ok(about) if !about.is_dir() => Err(io::ErrorKind::NotADirectory.into()),
-        Ok(_) if path.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        Ok(_) => Ok(()),
-        Err(error) => Err(error),
+    let outcome = match fs::metadata(path) {
+        Ok(about) if about.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        // Not of a pipe: opening one may wait for whoever reads.
+        Ok(about) if !about.is_file() => Ok(()),
+        Ok(_) => OpenOptions::new().append(true).open(path).map(drop),
+        Err(_) => try_out(path),
     };
-    outcome.explain(
-        format!("cannot write `{}`", path.display()),
-        "check that the folder exists and can be written to",
-    )
+    outcome.explain(format!("cannot write `{}`", path.display()), WRITABLE)
 }
+
+/// The same of a file that is written as a draft, which then takes its place.
+pub(crate) fn check_replaced(path: &Path, draft: &Path) -> Result<()> {
+    let outcome = match path.is_dir() {
+        true => Err(io::ErrorKind::IsADirectory.into()),
+        false => try_out(draft),
+    };
+    outcome.explain(format!("cannot write `{}`", path.display()), WRITABLE)
+}
+
+/// Rights, read-only disks, names that are too long: whoever makes a file knows.
+fn try_out(path: &Path) -> io::Result<()> {
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(_) => fs::remove_file(path),
+        // What is left over is whoever writes' matter.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+const WRITABLE: &str = "check that the folder exists and can be written to";
 
 /// Makes a folder for results, before anything runs for minutes.
 pub(crate) fn make_folder(folder: &Path) -> Result<()> {
@@ -103,4 +121,30 @@ pub(crate) fn save(report: &Report, path: &Path) -> Result<()> {
         format!("cannot write `{}`", path.display()),
         "check that the folder exists and can be written to",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_checks_leaves_everything_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let [new, old] = ["new", "old"].map(|name| folder.path().join(name));
+        fs::write(&old, "kept").unwrap();
+        check_file(&new).unwrap();
+        check_file(&old).unwrap();
+        assert!(!new.exists());
+        assert_eq!(fs::read_to_string(&old).unwrap(), "kept");
+        check_file(Path::new("/dev/full")).unwrap();
+        check_replaced(&old, &new).unwrap();
+        assert!(!new.exists());
+        assert!(check_replaced(folder.path(), &new).is_err());
+        let long = "x".repeat(300);
+        for bad in [folder.path(), &folder.path().join(long), &old.join("a"), &new.join("a")] {
+            let error = check_file(bad).unwrap_err().to_string();
+            assert!(error.contains("cannot write"), "{error}");
+            assert!(check_replaced(&new, bad).is_err() || bad.is_dir(), "{}", bad.display());
+        }
+    }
 }

@@ -59,3 +59,16 @@ fn a_peer_that_answers_and_one_that_does_not() {
     assert_eq!(peer["status"], "fail", "{peer}");
     assert!(peer["found"].as_str().unwrap().contains(&receiver.address), "{peer}");
 }
+
+#[test]
+fn who_asked_the_doctor_is_not_sent_to_the_doctor() {
+    // Kept, so that nobody else has the port.
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let to = silent.local_addr().unwrap().to_string();
+    let words = ["doctor", "--to", &to, "--insecure", "--connect-timeout", "100ms", "--json"];
+    let report = json(&run(&words));
+    let peer = status(&report, "peer");
+    assert_eq!(peer["status"], "fail", "{peer}");
+    let remedy = peer["remedy"].as_str().unwrap();
+    assert!(remedy.contains("laxity recv") && !remedy.contains("doctor"), "{remedy}");
+}

@@ -4,7 +4,11 @@ mod common;
 
 use std::process::{Command, Stdio};
 
-use common::{json, run, text};
+use common::{
+    finish, json,
+    lab::{eventually, kill},
+    laxity, run, text,
+};
 
 /// The last row of each transport.
 fn last_rows(words: &[&str]) -> [serde_json::Value; 2] {
@@ -94,6 +98,66 @@ fn ranks_that_were_started_by_others_meet_and_go_on_from_a_checkpoint() {
     assert!(again.status.success(), "{}", text(&again.stderr));
 }
 
+/// The option was taken and forgotten: such a rank went over what `LAXITY_TRANSPORT` said.
+#[test]
+fn a_rank_that_was_started_by_others_goes_over_the_transport_that_it_was_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let saved = folder.path().join("saved");
+    for transport in ["tcp", "laxity"] {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let words = ["train", "--quick", "--epochs", "1", "--transport", transport, "--checkpoint"];
+        let mut command = laxity(&[&words[..], &[saved.to_str().unwrap()]].concat());
+        command.env("RANK", "0").env("WORLD_SIZE", "1").env("LAXITY_INSECURE", "1");
+        command.env("MASTER_ADDR", "127.0.0.1").env("MASTER_PORT", port.to_string());
+        let output = command.output().expect("it ends");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert!(saved.with_extension(transport).exists(), "{transport}");
+    }
+}
+
+/// It said "RANK is not set: … unset RANK".
+#[test]
+fn an_empty_rank_is_none() {
+    let words =
+        ["train", "--quick", "--epochs", "1", "--ranks", "1", "--transport", "tcp", "--json"];
+    let output = laxity(&words).env("RANK", "").output().expect("it ends");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(json(&output)["rows"][0]["epoch"], 1);
+}
+
+/// It was found out after the first epoch, which was lost, and a draft stayed behind.
+#[test]
+fn a_checkpoint_that_cannot_be_written_is_said_before_anything_starts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("saved.laxity")).expect("a folder");
+    let [taken, long] = ["saved".to_owned(), "x".repeat(300)].map(|name| folder.path().join(name));
+    for path in [taken, long] {
+        let output = run(&["train", "--quick", "--checkpoint", path.to_str().unwrap()]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.starts_with("error: cannot write `"), "{said}");
+        assert_eq!(text(&output.stdout), "");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
+}
+
+/// It ended with "rank 0 said … invalid type: null", as if ranks did not understand each other.
+#[test]
+fn a_training_that_diverges_is_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [first, odd] = ["first", "odd"].map(|name| folder.path().join(name));
+    let words = ["train", "--quick", "--epochs", "1", "--ranks", "2", "--transport", "tcp"];
+    let saved = run(&[&words[..], &["--checkpoint", first.to_str().unwrap()]].concat());
+    assert!(saved.status.success(), "{}", text(&saved.stderr));
+    let length = first.with_extension("tcp").metadata().expect("a checkpoint").len() as usize;
+    std::fs::write(&odd, f32::NAN.to_le_bytes().repeat(length / 4)).unwrap();
+    let resume = ["--resume", odd.to_str().unwrap(), "--json"];
+    let output = run(&[&words[..], &resume].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let row = &json(&output)["rows"][0];
+    assert!(row["test_loss"].is_null() && row["train_loss"].is_null(), "{row}");
+}
+
 #[test]
 fn what_cannot_be_trained_is_said_before_anything_starts() {
     let output = run(&["train", "--model", "gpt"]);
@@ -112,7 +176,11 @@ fn what_cannot_be_trained_is_said_before_anything_starts() {
         (&["--mode", "async", "--ahead", "3"], "--mode ssp"),
         (&["--epochs", "0"], "--epochs"),
         (&["--mode", "async", "--tests", "2"], "--mode allreduce only"),
+        (&["--epochs", "18446744073709551615"], "--epochs"),
         (&["--tcp-control", "cubic,reno,cubic"], "cubic twice"),
+        (&["--tcp-control", "cubic", "--transport", "laxity"], "--tcp-control is about TCP"),
+        (&["--tcp-control", ""], "--tcp-control"),
+        (&["--transport", "tcp,laxity,tcp"], "tcp twice"),
         (&["--lab", "--mode", "async", "--background", "1"], "--background"),
     ] {
         let output = run(&[&["train"], words].concat());
@@ -169,4 +237,20 @@ fn the_help_names_every_model() {
     for model in laxity_learn::JOBS {
         assert!(help.contains(model), "{model}: {help}");
     }
+}
+
+/// The terminal is closed. The key of the training stayed behind, and models of one that had somebody to kill.
+#[test]
+fn a_training_whose_terminal_has_gone_leaves_no_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let words = ["train", "--mode", "async", "--ranks", "2", "--replica", "--kill", "server"];
+    let mut command = laxity(&[&words[..], &["--epochs", "1000"]].concat());
+    command.env("TMPDIR", folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("it starts");
+    let files = || std::fs::read_dir(folder.path()).expect("a folder").count();
+    eventually("a key and models", || files() == 2);
+    kill(child.id(), "-HUP");
+    let output = finish(child);
+    assert_eq!(output.status.code(), Some(129), "{}", text(&output.stderr));
+    assert_eq!(files(), 0, "{:?}", std::fs::read_dir(folder.path()));
 }

@@ -161,6 +161,20 @@ fn ranks_that_were_not_told_the_same() {
     }
 }
 
+/// They were told that they do not agree on "options 48" and "options 30".
+#[test]
+fn ranks_with_different_minimums() {
+    let folder = tempfile::tempdir().unwrap();
+    key(folder.path(), "job.key");
+    let job = Job::new(folder.path(), "laxity", 2);
+    let first = job.rank(0, "job.key", &[]);
+    let other = job.rank(1, "job.key", &["--min-delivery", "0.5"]);
+    for said in [first.refused(), other.refused()] {
+        assert!(said.contains("`--min-delivery 0.98, ") && said.contains("rank 0"), "{said}");
+        assert!(said.contains("`--min-delivery 0.5, ") && said.contains("rank 1"), "{said}");
+    }
+}
+
 /// They waited for each other until both gave up, and said only that.
 #[test]
 fn ranks_in_different_modes() {
@@ -193,6 +207,9 @@ fn what_a_single_rank_cannot_do_is_said_before_it_looks_for_others() {
         (&["--lab"], "--lab is for whoever starts all ranks"),
         (&["--json"], "--json is for whoever starts all ranks"),
         (&["--tcp-control", "cubic,reno"], "more than one --tcp-control is for whoever starts"),
+        (&["--transport", "tcp,laxity"], "more than one --transport is for whoever starts"),
+        (&["--tcp-control", "cubic"], "this rank goes over Laxity"),
+        (&["--ranks", "8"], "--ranks 8, and WORLD_SIZE is 2"),
         (&["--replica"], "--mode"),
         (&["--model", "gpt"], "known are mlp"),
     ] {

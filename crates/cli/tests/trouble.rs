@@ -251,3 +251,12 @@ fn values_that_mean_nothing_are_refused() {
     assert_eq!(buffer.status.code(), Some(2));
     assert!(text(&buffer.stderr).contains("--buffer"), "{}", text(&buffer.stderr));
 }
+
+/// Such as on a terminal that has gone: it panicked, with exit code 101.
+#[test]
+fn an_error_that_nobody_can_read_is_still_an_error() {
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = laxity(&["keygen", "/nowhere/k"]);
+    let status = command.stderr(full).status().unwrap();
+    assert_eq!(status.code(), Some(1));
+}

@@ -8,6 +8,10 @@ use crate::value::Value;
 /// Digits a column may be wide before one number of decimals for all of it stops being readable.
 const WIDEST: usize = 7;
 
+fn longest_word(text: &str) -> usize {
+    text.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0)
+}
+
 /// Headings, alignment and formatted cells.
 #[derive(Debug)]
 pub(crate) struct Grid {
@@ -45,6 +49,36 @@ impl Grid {
             row[2] = claim.ours.display();
         }
         grid
+    }
+
+    /// How narrow each column may be: texts and headings go on in the next line, and so do words of texts
+    /// that are longer than `long`; numbers do not.
+    pub(crate) fn least_widths(&self, long: usize) -> Vec<usize> {
+        let widest = |column: usize, right: bool| {
+            let cells = self.rows.iter().map(|row| match right {
+                true => row[column].chars().count(),
+                false => longest_word(&row[column]).min(long),
+            });
+            cells.chain([longest_word(&self.headings[column])]).max().unwrap_or(0)
+        };
+        self.right.iter().enumerate().map(|(column, right)| widest(column, *right)).collect()
+    }
+
+    /// How wide each column is when nothing is wrapped.
+    pub(crate) fn full_widths(&self) -> Vec<usize> {
+        let lines = |text: &String| text.lines().map(|line| line.chars().count()).max();
+        let widest = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| lines(&row[column]));
+            cells.chain(lines(&self.headings[column])).max().unwrap_or(0)
+        };
+        (0..self.headings.len()).map(widest).collect()
+    }
+
+    /// Leaves so many columns; returns the headings of the others.
+    pub(crate) fn keep(&mut self, columns: usize) -> Vec<String> {
+        self.right.truncate(columns);
+        self.rows.iter_mut().for_each(|row| row.truncate(columns));
+        self.headings.split_off(columns.min(self.headings.len()))
     }
 
     fn new(headings: Vec<String>, columns: Vec<Vec<&Value>>) -> Self {

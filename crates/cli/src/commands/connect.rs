@@ -72,13 +72,16 @@ pub(crate) fn connect(
     outcome
 }
 
+/// Where advice goes on with what else to ask.
+pub(crate) const ASK_DOCTOR: &str = "; `laxity doctor";
+
 fn remedy(error: &SendError, peer: SocketAddr) -> String {
     match error {
         SendError::Connect(ConnectError::NoAnswer { .. }) => {
             let port = peer.port();
             format!(
-                "start `laxity recv FILE --bind :{port}` there first; let UDP port {port} through; \
-                 `laxity doctor --to {peer}` looks closer"
+                "start `laxity recv FILE --bind :{port}` there first; let UDP port {port} through\
+                 {ASK_DOCTOR} --to {peer}` looks closer"
             )
         }
         SendError::Connect(ConnectError::Refused { .. } | ConnectError::BadKey { .. }) => {

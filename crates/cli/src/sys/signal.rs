@@ -11,11 +11,15 @@ static CAUGHT_MS: AtomicU64 = AtomicU64::new(0);
 /// stop, and a person who insists is slower.
 const SAME_MS: u64 = 300;
 
-/// From here on SIGINT and SIGTERM are only noted, see [`check`]; a second one, later, ends the process
-/// at once. A mapped file that somebody truncates ends it with words instead of a bare SIGBUS.
+/// From here on SIGINT, SIGTERM and SIGHUP, which a terminal leaves behind, are only noted, see [`check`]; a
+/// second one, later, ends the process at once. A mapped file that somebody truncates ends it with words instead of a bare SIGBUS.
 pub(crate) fn watch() {
     install(libc::SIGINT, note, 0);
     install(libc::SIGTERM, note, 0);
+    // Under `nohup` it stays without effect.
+    if !is_ignored(libc::SIGHUP) {
+        install(libc::SIGHUP, note, 0);
+    }
     install(libc::SIGBUS, lost_file, libc::SA_RESETHAND);
 }
 
@@ -56,6 +60,15 @@ extern "C" fn lost_file(_: libc::c_int) {
     unsafe {
         libc::write(libc::STDERR_FILENO, WORDS.as_ptr().cast(), WORDS.len());
         libc::_exit(1);
+    }
+}
+
+fn is_ignored(signal: libc::c_int) -> bool {
+    // SAFETY: all zero is a valid sigaction; without a new one the call only tells of the old one.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
     }
 }
 

@@ -206,7 +206,20 @@ fn read(bytes: &[u8]) -> Result<(Saved, u64), usize> {
         good += end as u64 + 1;
         rest = &rest[end + 1..];
     }
+    // What is cut off is gone, so somebody else's file of this name must not look torn.
+    if good == 0 && !begins_like_a_line(rest) {
+        return Err(1);
+    }
     Ok((saved, good))
+}
+
+/// Whether these bytes, of which more may be missing, could have become a line.
+fn begins_like_a_line(bytes: &[u8]) -> bool {
+    bytes.iter().take(10).enumerate().all(|(at, byte)| match at {
+        0..8 => byte.is_ascii_hexdigit(),
+        8 => *byte == b' ',
+        _ => *byte == b'{',
+    })
 }
 
 fn read_crews(folder: &Path) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
@@ -288,6 +301,19 @@ mod tests {
         fs::write(&path, bytes).unwrap();
         let error = Store::open(folder.path()).unwrap_err();
         assert!(matches!(error, StoreError::Damaged { line: 2, .. }), "{error}");
+    }
+
+    /// It was cut to nothing, and written anew.
+    #[test]
+    fn a_file_of_somebody_else_is_left_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(STATE);
+        for text in ["notes to myself", "notes to myself\n"] {
+            fs::write(&path, text).unwrap();
+            let error = Store::open(folder.path()).unwrap_err();
+            assert!(matches!(error, StoreError::Damaged { line: 1, .. }), "{error}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
     }
 
     #[test]

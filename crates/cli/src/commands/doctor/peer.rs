@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::finding::Finding;
 use crate::{
     args::{KeyArgs, NetworkArgs},
-    commands::connect::{Route, connect},
+    commands::connect::{ASK_DOCTOR, Route, connect},
     failure::{is_interrupt, remedy_of},
     keys::{self, Protection},
 };
@@ -41,7 +41,9 @@ pub(super) fn reach(
         Ok(reached) => reached,
         Err(error) if is_interrupt(&error) => return Err(error),
         Err(error) => {
-            let remedy = remedy_of(&error).unwrap_or("check the address").to_owned();
+            let remedy = remedy_of(&error).unwrap_or("check the address");
+            // Whoever reads this has asked the doctor already.
+            let remedy = remedy.split(ASK_DOCTOR).next().unwrap_or(remedy).to_owned();
             let found = format!("{error}: {}", error.root_cause());
             return Ok(vec![Finding::fail("peer", found, remedy)]);
         }

@@ -59,7 +59,7 @@ impl Destination {
             ))),
             _ => {
                 // Now, and not when somebody has sent everything.
-                output::check_file(path)?;
+                output::check_replaced(path, &draft_path(path))?;
                 Ok(Self::File(path.into()))
             }
         }

@@ -52,10 +52,13 @@ fn keys(what: &str, world: u32) -> Vec<String> {
 }
 
 /// What all ranks have to be told alike to understand each other at all. (Other models are found out
-/// by their tensors, other seeds by the first step.)
+/// by their tensors, other seeds by the first step. Another minimum would be found by the first operation,
+/// too, but there it is one of many numbers.)
 fn kind(args: &TrainArgs) -> String {
     match args.mode {
-        Method::Allreduce => format!("--mode {}", args.mode.name()),
+        Method::Allreduce => {
+            format!("--min-delivery {}, --mode {}", args.min_delivery, args.mode.name())
+        }
         _ => format!("--mode {}, {}", args.mode.name(), Cast::new(args).words()),
     }
 }
@@ -63,8 +66,8 @@ fn kind(args: &TrainArgs) -> String {
 fn difference(rank: Rank, own: &str, all: &[impl AsRef<str>]) -> Option<String> {
     let other = all.iter().position(|theirs| theirs.as_ref() != own)?;
     Some(format!(
-        "{rank} was told `{own}`, rank {other} `{}`: give all ranks the same --mode, --ranks, --replica, \
-         --scheduler and --aggregators",
+        "{rank} was told `{own}`, rank {other} `{}`: give all ranks the same --mode, --min-delivery, --ranks, \
+         --replica, --scheduler and --aggregators",
         all[other].as_ref()
     ))
 }

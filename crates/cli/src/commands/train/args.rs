@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::{Args as ClapArgs, ValueEnum, builder::NonEmptyStringValueParser};
 use laxity_fabric::{Algorithm, rendezvous::Transport};
 use laxity_interface::{Bytes, Fraction, Rate, Span};
 
@@ -41,11 +41,12 @@ pub(crate) struct TrainArgs {
     /// How ranks train together: all-reduce, or a parameter server with one of three rules
     #[arg(long, value_enum, default_value = "allreduce")]
     pub(super) mode: Method,
-    /// Processes that compute; a server and its helpers come on top
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub(super) ranks: u32,
-    /// What carries gradients; one after the other if several are given
-    #[arg(long, value_delimiter = ',', default_values = ["tcp", "laxity"])]
+    /// Processes that compute; a server and its helpers come on top. Default: 4
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(super) ranks: Option<u32>,
+    /// What carries gradients; one after the other if several are given. Default: tcp,laxity, and of a rank
+    /// that others started LAXITY_TRANSPORT
+    #[arg(long, value_delimiter = ',')]
     pub(super) transport: Vec<Way>,
     /// The part of every gradient that must arrive (TCP always delivers all of it)
     #[arg(long, default_value = "0.98")]
@@ -96,7 +97,7 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "FOLDER")]
     pub(super) data: Option<PathBuf>,
     /// TCP's congestion control; one training with each if several are given; default: the system's
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     pub(super) tcp_control: Vec<String>,
     /// Each process in a host of a private network on this machine (needs root or user namespaces)
     #[arg(long)]
@@ -134,6 +135,21 @@ pub(crate) struct TrainArgs {
 }
 
 const SERVER: &str = "With a parameter server";
+
+impl TrainArgs {
+    /// Processes that compute.
+    pub(super) fn ranks(&self) -> u32 {
+        self.ranks.unwrap_or(4)
+    }
+
+    /// What carries gradients, one training with each.
+    pub(super) fn transports(&self) -> Vec<Transport> {
+        match self.transport.is_empty() {
+            true => vec![Transport::Tcp, Transport::Laxity],
+            false => self.transport.iter().map(|way| way.transport()).collect(),
+        }
+    }
+}
 
 /// How ranks train together; docs/roles.md has the rules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

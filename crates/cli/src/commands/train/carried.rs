@@ -35,7 +35,7 @@ impl Carried {
             }
             Transport::Laxity => vec![Self { transport, chosen: None, several: false }],
         };
-        args.transport.iter().flat_map(|way| each(way.transport())).collect()
+        args.transports().into_iter().flat_map(each).collect()
     }
 
     /// What carries this rank's training.

@@ -42,7 +42,7 @@ impl Cast {
     pub(super) fn new(args: &TrainArgs) -> Self {
         let server = args.mode != Method::Allreduce;
         Self {
-            workers: args.ranks,
+            workers: args.ranks(),
             replica: server && args.replica,
             aggregators: if server { args.aggregators } else { 0 },
             // Aggregators do nothing that nobody plans.
@@ -137,7 +137,7 @@ const BUSY: u32 = 3;
 /// are twice as old, and where they wait for the server's link no faster. An update that is allowed to be s commits old
 /// has s others before it.
 pub(super) fn awaits(args: &TrainArgs) -> Option<usize> {
-    let all = args.ranks.max(BUSY) as usize;
+    let all = args.ranks().max(BUSY) as usize;
     let young = |bound: u64| usize::try_from(bound).unwrap_or(all).saturating_add(1);
     match args.mode {
         Method::Allreduce | Method::Sync => None,

@@ -63,7 +63,7 @@ pub(super) fn lead(args: &TrainArgs, place: &Place, run: &mut Run) -> Result<()>
         service.divergence = divergence(models);
     }
     crew.end().with_context(|| format!("the training over {name} did not end well"))?;
-    if Cast::new(args).ranks() > args.ranks {
+    if Cast::new(args).ranks() > args.ranks() {
         // What the server said last came after the last test.
         if let Some(last) = run.tests.last_mut().filter(|_| service.held.updates > 0) {
             last.delivered = service.held.delivered;
@@ -128,7 +128,7 @@ impl Follow<'_> {
             Word::Tested(tested)
                 if self.run.tests.last().is_some_and(|last| last.steps >= tested.steps) => {}
             Word::Tested(mut tested) => {
-                if Cast::new(self.args).ranks() > self.args.ranks {
+                if Cast::new(self.args).ranks() > self.args.ranks() {
                     tested.delivered = self.service.held.delivered;
                 }
                 self.run.tests.push(tested);
@@ -145,7 +145,7 @@ impl Follow<'_> {
             }
             Word::Held(held) => self.held(crew, held)?,
             // Its server has left because there is nothing left to do: that is no death.
-            Word::Promoted(_) if self.done + crew.dead_workers() >= self.args.ranks as usize => {}
+            Word::Promoted(_) if self.done + crew.dead_workers() >= self.args.ranks() as usize => {}
             Word::Promoted(promoted) => {
                 self.service.promoted = Some(promoted);
                 self.service.takeover_ms = self.since_kill();
@@ -158,7 +158,7 @@ impl Follow<'_> {
 
     /// How many there will be, if none is dropped.
     fn updates(&self) -> u64 {
-        (self.steps * self.args.ranks as usize) as u64
+        (self.steps * self.args.ranks() as usize) as u64
     }
 
     fn since_kill(&self) -> Option<f64> {

@@ -24,7 +24,10 @@ use std::{
 };
 
 use anyhow::Result;
-use laxity_fabric::rendezvous::Settings;
+use laxity_fabric::{
+    Rank,
+    rendezvous::{Settings, Transport},
+};
 
 pub(crate) use self::args::TrainArgs;
 use self::{
@@ -47,8 +50,12 @@ const WORDS: &str = "LAXITY_TRAIN_WORDS";
 /// Set by whoever will kill a rank: where a server and its replica leave their models.
 const MODELS: &str = "LAXITY_TRAIN_MODELS";
 
+/// More hold nobody's patience, and their steps could be too many to count.
+const MOST_EPOCHS: usize = 1_000_000;
+
 pub(crate) fn run(args: &TrainArgs) -> Result<()> {
-    if std::env::var_os("RANK").is_some() {
+    // An empty variable is one that is not set, here as everywhere.
+    if std::env::var_os("RANK").is_some_and(|rank| !rank.is_empty()) {
         return take_part(args);
     }
     // Before anything is started: a name that no model has, or data that is not there.
@@ -79,15 +86,17 @@ fn lead_all(args: &TrainArgs, place: &Place, runs: &mut Vec<Run>) -> Result<()> 
 
 /// This process is one rank, started by torchrun, by hand or by [`lead`].
 fn take_part(args: &TrainArgs) -> Result<()> {
-    let mut settings = Settings::from_env()
-        .explain("cannot tell which rank this is", "unset RANK to start all ranks from here")?;
     let words = std::env::var_os(WORDS).is_some();
+    let remedy = if words { "" } else { "unset RANK to start all ranks from here" };
+    let mut settings = Settings::from_env().explain("cannot take part as a rank", remedy)?;
     if !words {
         // Whoever starts all ranks has looked.
         check(args)?;
         check_one(args, &settings)?;
-        if let [control] = &args.tcp_control[..] {
-            settings.tcp.congestion = Some(control.clone());
+        choose(args, &mut settings)?;
+        // Of a server's workers the first is the one that writes, too, as long as it lives.
+        if settings.rank == Rank::new(0) {
+            rank::check_checkpoint(args, &Carried::of(args, &settings))?;
         }
     }
     let rank = settings.rank;
@@ -106,10 +115,28 @@ fn take_part(args: &TrainArgs) -> Result<()> {
     }
 }
 
+/// What the command line says of the network goes before what the environment says.
+fn choose(args: &TrainArgs, settings: &mut Settings) -> Result<()> {
+    if let [way] = args.transport[..] {
+        settings.transport = way.transport();
+    }
+    if let [control] = &args.tcp_control[..] {
+        if settings.transport != Transport::Tcp {
+            return Err(usage(
+                "--tcp-control is about TCP, and this rank goes over Laxity: give all ranks \
+                 --transport tcp, or leave that out",
+            ));
+        }
+        settings.tcp.congestion = Some(control.clone());
+    }
+    Ok(())
+}
+
 /// Finds what cannot be read or written now, once, and not on every rank or after the training.
 fn check_files(args: &TrainArgs) -> Result<()> {
-    for path in args.svg.iter().chain(&args.checkpoint) {
-        output::check_file(path)?;
+    args.svg.as_deref().map_or(Ok(()), output::check_file)?;
+    for carried in Carried::all(args, None) {
+        rank::check_checkpoint(args, &carried)?;
     }
     // Models that learn from files have a second word in their names.
     if args.resume.is_some() || args.model.contains('-') {
@@ -127,6 +154,7 @@ fn check_one(args: &TrainArgs, settings: &Settings) -> Result<()> {
         (args.svg.is_some(), "--svg"),
         (args.json, "--json"),
         (args.tcp_control.len() > 1, "more than one --tcp-control"),
+        (args.transport.len() > 1, "more than one --transport"),
     ] {
         if given {
             return Err(usage(format!(
@@ -135,12 +163,19 @@ fn check_one(args: &TrainArgs, settings: &Settings) -> Result<()> {
             )));
         }
     }
+    if let (Method::Allreduce, Some(ranks)) = (args.mode, args.ranks)
+        && world != ranks
+    {
+        return Err(usage(format!(
+            "--ranks {ranks}, and WORLD_SIZE is {world}: leave --ranks out, or give both the same number"
+        )));
+    }
     let cast = Cast::new(args);
     if args.mode != Method::Allreduce && world != cast.ranks() {
         return Err(usage(format!(
             "--mode {} with --ranks {} is for {}, and WORLD_SIZE is {world}: --ranks counts workers only",
             args.mode.name(),
-            args.ranks,
+            args.ranks(),
             cast.words(),
         )));
     }
@@ -160,8 +195,8 @@ fn check(args: &TrainArgs) -> Result<()> {
              async or ssp",
         ));
     }
-    if args.epochs == Some(0) {
-        return Err(usage("--epochs must be 1 or more"));
+    if args.epochs.is_some_and(|epochs| !(1..=MOST_EPOCHS).contains(&epochs)) {
+        return Err(usage(format!("--epochs must lie between 1 and {MOST_EPOCHS}")));
     }
     if args.tests > 1 && args.mode != Method::Allreduce {
         return Err(usage(
@@ -169,10 +204,18 @@ fn check(args: &TrainArgs) -> Result<()> {
              tests, so times would not count",
         ));
     }
-    let named_before = |at: usize| args.tcp_control[..at].contains(&args.tcp_control[at]);
-    if let Some(twice) = (0..args.tcp_control.len()).find(|&at| named_before(at)) {
-        let control = &args.tcp_control[twice];
-        return Err(usage(format!("--tcp-control names {control} twice: name each once")));
+    let transports = args.transports();
+    for (option, names) in [
+        ("--tcp-control", args.tcp_control.iter().map(String::as_str).collect::<Vec<_>>()),
+        ("--transport", transports.iter().map(|transport| transport.name()).collect()),
+    ] {
+        if let Some(twice) = (0..names.len()).find(|&at| names[..at].contains(&names[at])) {
+            let name = names[twice];
+            return Err(usage(format!("{option} names {name} twice: name each once")));
+        }
+    }
+    if !args.tcp_control.is_empty() && !transports.contains(&Transport::Tcp) {
+        return Err(usage("--tcp-control is about TCP, which --transport leaves out"));
     }
     if args.apart.is_nan() || args.apart < 0.0 {
         return Err(usage("--apart must be a number, 0 or above"));
@@ -197,7 +240,7 @@ fn check(args: &TrainArgs) -> Result<()> {
         Some(args::Victim::Server) if !args.replica => {
             Err(usage("--kill server ends the training unless there is a --replica"))
         }
-        Some(args::Victim::Worker) if args.ranks < 2 => {
+        Some(args::Victim::Worker) if args.ranks() < 2 => {
             Err(usage("--kill worker needs --ranks of 2 or more: somebody has to go on"))
         }
         _ => Ok(()),

@@ -3,7 +3,7 @@
 use std::{
     fs,
     hash::{DefaultHasher, Hash, Hasher},
-    path::Path,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -22,7 +22,7 @@ use super::{
     tally::{Step, Tally, due},
     word::Word,
 };
-use crate::failure::Explain;
+use crate::{failure::Explain, output};
 
 /// Time between two signs of life.
 pub(super) const SIGN: Duration = Duration::from_millis(200);
@@ -103,7 +103,7 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
                     telling(&Word::Tested(tally.tested((epoch + 1, step + 1), trained, &found)));
                     if let (Some(path), true) = (&args.checkpoint, in_epoch + 1 == steps_per_epoch)
                     {
-                        save(&path.with_extension(&carried), &parameters)?;
+                        save(path, &carried, &parameters)?;
                     }
                 }
                 // Neither tests of the model nor files are training: nobody's next step waits for rank 0's.
@@ -189,12 +189,29 @@ fn same_everywhere(ranks: &mut Communicator<Fabric>, parameters: &[f32]) -> Resu
     Ok(own)
 }
 
+/// Where parameters are saved, and written before they take the place of older ones.
+fn checkpoint(path: &Path, carried: &str) -> [PathBuf; 2] {
+    [path.with_extension(carried), path.with_extension("new")]
+}
+
+/// Refuses a --checkpoint that could not be written.
+pub(super) fn check_checkpoint(args: &TrainArgs, carried: &Carried) -> Result<()> {
+    let Some(path) = &args.checkpoint else { return Ok(()) };
+    let [path, draft] = checkpoint(path, &carried.name());
+    output::check_replaced(&path, &draft)
+}
+
 /// Writes parameters, whole or not at all.
-pub(super) fn save(path: &Path, parameters: &[f32]) -> Result<()> {
+pub(super) fn save(path: &Path, carried: &str, parameters: &[f32]) -> Result<()> {
     let bytes: Vec<u8> = parameters.iter().flat_map(|number| number.to_le_bytes()).collect();
     // Whoever reads it finds the old one or the new one, never half of it.
-    let draft = path.with_extension("new");
-    fs::write(&draft, bytes).and_then(|()| fs::rename(&draft, path)).explain(
+    let [path, draft] = checkpoint(path, carried);
+    let outcome = fs::write(&draft, bytes).and_then(|()| fs::rename(&draft, &path));
+    if outcome.is_err() {
+        // It is of no use; that it may not exist is no matter.
+        let _ = fs::remove_file(&draft);
+    }
+    outcome.explain(
         format!("cannot write the checkpoint `{}`", path.display()),
         "check that the folder exists and can be written to",
     )

@@ -102,7 +102,7 @@ pub(super) fn show(
                     .with("mode", args.mode.name())
                     .with("transport", run.carried.transport.name())
                     .with("control", run.carried.control())
-                    .with("ranks", args.ranks)
+                    .with("ranks", args.ranks())
                     .with("parameters", run.parameters as u64)
                     .with("epoch", tested.epoch as u64)
                     .with("steps", tested.steps as u64)
@@ -232,7 +232,7 @@ fn words(runs: &[Run]) -> String {
 }
 
 fn picture(args: &TrainArgs, runs: &[Run]) -> String {
-    let mut chart = LineChart::new(format!("Training {} on {} ranks", args.model, args.ranks))
+    let mut chart = LineChart::new(format!("Training {} on {} ranks", args.model, args.ranks()))
         .x(Axis::linear("time of training").unit("s"))
         .y(Axis::linear("points on the test set"));
     for run in runs {

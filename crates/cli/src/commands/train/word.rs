@@ -20,6 +20,7 @@ pub(super) enum Word {
         /// How many in all.
         step: usize,
         /// Mean loss of this rank's last batch.
+        #[serde(with = "any_number")]
         loss: f64,
     },
     /// The model was tested.
@@ -47,10 +48,13 @@ pub(super) struct Tested {
     /// Seconds of training since the start, without the time for tests of the model.
     pub(super) seconds: f64,
     /// Mean loss on what it learned from, on the rank that tells.
+    #[serde(with = "any_number")]
     pub(super) train_loss: f64,
     /// Loss on the test set.
+    #[serde(with = "any_number")]
     pub(super) test_loss: f64,
     /// Points of 100 on the test set.
+    #[serde(with = "any_number")]
     pub(super) score: f64,
     /// The part that arrived of the gradients, mean over ranks and steps. With a server that says so, of all
     /// since the start.
@@ -89,6 +93,7 @@ pub(super) struct Held {
     /// How far the replica can be away, by norms; nothing without a replica.
     pub(super) apart: Option<f64>,
     /// The largest that has been, and the largest norm of one commit.
+    #[serde(with = "any_number")]
     pub(super) apart_max: f64,
 }
 
@@ -100,14 +105,53 @@ pub(super) struct Promoted {
     /// The last version that the old server spoke of.
     pub(super) heard: u64,
     /// How far the old server said it could be away.
+    #[serde(with = "any_number")]
     pub(super) apart: f64,
     /// How long ago it spoke.
     pub(super) silent_ms: f64,
 }
 
+/// Numbers that a training which diverges comes to. JSON has no word for them, and `null` would be
+/// refused on the other side: then it would look as if a rank talked nonsense.
+mod any_number {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Told {
+        Number(f64),
+        Text(String),
+    }
+
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+    pub(super) fn serialize<S: Serializer>(number: &f64, to: S) -> Result<S::Ok, S::Error> {
+        match number.is_finite() {
+            true => to.serialize_f64(*number),
+            false => to.serialize_str(&number.to_string()),
+        }
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<f64, D::Error> {
+        match Told::deserialize(from)? {
+            Told::Number(number) => Ok(number),
+            Told::Text(text) => text.parse().map_err(D::Error::custom),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Trainings diverge, and that is a result.
+    #[test]
+    fn what_is_no_number_survives_the_way() {
+        for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let line = serde_json::to_string(&Word::Step { step: 1, loss: odd }).unwrap();
+            let Ok(Word::Step { loss, .. }) = serde_json::from_str(&line) else { panic!("{line}") };
+            assert_eq!(loss.to_bits(), odd.to_bits(), "{line}");
+        }
+    }
 
     #[test]
     fn words_survive_the_way() {

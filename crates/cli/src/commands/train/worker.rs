@@ -127,7 +127,7 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
             let found = model.evaluate(&after);
             tell(&Word::Tested(tally.tested((epoch + 1, made), trained, &found)));
             if let Some(path) = &args.checkpoint {
-                save(&path.with_extension(&carried), &after)?;
+                save(path, &carried, &after)?;
             }
         }
     }

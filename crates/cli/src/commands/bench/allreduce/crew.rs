@@ -231,7 +231,11 @@ impl Member {
     fn order(&mut self, order: &Order) -> Result<()> {
         let mut line = serde_json::to_vec(order)?;
         line.push(b'\n');
-        self.orders.write_all(&line).context("a rank has ended")
+        let written = self.orders.write_all(&line);
+        if written.is_err() {
+            ended_by_signal()?;
+        }
+        written.context("a rank has ended; what it said is above")
     }
 
     fn hear(&mut self, until: Instant) -> Result<Event> {
@@ -244,9 +248,7 @@ impl Member {
                 Err(RecvTimeoutError::Timeout) if left.is_zero() => bail!("it did not answer"),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    // A signal from the terminal reaches the ranks too, and they go first.
-                    std::thread::sleep(TICK / 10);
-                    signal::check()?;
+                    ended_by_signal()?;
                     match self.child.try_wait()? {
                         Some(status) => bail!("it has ended with {status}; what it said is above"),
                         None => bail!("it says nothing any more; what it said is above"),
@@ -255,6 +257,12 @@ impl Member {
             }
         }
     }
+}
+
+/// What a rank that is gone means: a signal from the terminal reaches the ranks too, and they may go first.
+fn ended_by_signal() -> Result<(), Interrupted> {
+    std::thread::sleep(TICK / 10);
+    signal::check()
 }
 
 impl Drop for Member {

@@ -10,7 +10,7 @@ use laxity_report::{
 };
 
 use super::{
-    super::compare::schedule::Count,
+    super::compare::{percent, schedule::Count},
     args::{AllReduceArgs, Scheme},
     crew::Sample,
 };
@@ -36,13 +36,10 @@ impl Measured {
         let summary = Summary::of(&self.times());
         let of = |of: fn(&Summary) -> f64| summary.as_ref().map(of);
         let all = |of: fn(&Sample) -> f64| self.samples.iter().map(of).collect::<Vec<_>>();
-        let control = self.scheme.control().map_or_else(
-            || match self.scheme {
-                Scheme::Default => congestion::default().unwrap_or_default(),
-                _ => String::new(),
-            },
-            str::to_owned,
-        );
+        let control = match self.scheme {
+            Scheme::Default => congestion::default(),
+            chosen => chosen.control().map(str::to_owned),
+        };
         Row::new()
             .with("scheme", self.scheme.name())
             .with("transport", self.scheme.transport().name())
@@ -123,15 +120,14 @@ pub(super) fn show(
 
 fn picture(args: &AllReduceArgs, measured: &[Measured]) -> String {
     let title = format!("All-reduce of {} on {} ranks", args.size, args.ranks);
-    let percent = |part: f64| format!("{:.1}", part * 100.0).trim_end_matches(".0").to_owned();
     let mut chart = CdfChart::new(title)
         .subtitle(format!(
             "{}, {} round trip, packets of {} bytes, {} % loss, {} % other traffic",
             args.rate,
             args.rtt,
             args.mtu,
-            percent(args.loss.get()),
-            percent(args.background.get()),
+            percent(args.loss),
+            percent(args.background),
         ))
         .x(Axis::log("until the slowest rank has its result").unit("ms"))
         .of("runs")
@@ -166,8 +162,8 @@ fn words(args: &AllReduceArgs, measured: &[Measured]) -> String {
     if taken > 0.0 {
         let least = args.ideal_ms() / (1.0 - taken);
         words += &format!(
-            "Everything takes at least {least:.0} ms where other traffic has its {:.0} % of the links\n",
-            taken * 100.0
+            "Everything takes at least {least:.0} ms where other traffic has its {} % of the links\n",
+            percent(args.background)
         );
     }
     words
@@ -176,6 +172,7 @@ fn words(args: &AllReduceArgs, measured: &[Measured]) -> String {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use laxity_report::Value;
 
     use super::*;
 
@@ -213,6 +210,23 @@ mod tests {
         assert!(words.contains("cubic 2.00 (2.00)") && !words.contains("bbr"), "{words}");
         assert!(!words.contains("other traffic"), "{words}");
         assert_eq!(super::words(&args, &all[..2]), "");
+    }
+
+    /// A loss of 0.02 % was called 0 %.
+    #[test]
+    fn a_picture_says_what_was_lost() {
+        let all = [measured(Scheme::Laxity, &[800.0])];
+        for (loss, said) in [("0.02%", "0.02 % loss"), ("1%", ", 1 % loss"), ("0", ", 0 % loss")] {
+            let picture = picture(&args(&["--loss", loss]), &all);
+            assert!(picture.contains(said), "{picture}");
+        }
+    }
+
+    #[test]
+    fn a_row_has_a_congestion_control_where_there_is_one() {
+        let of = |scheme| measured(scheme, &[1.0]).row(&args(&[])).get("control").cloned();
+        assert_eq!(of(Scheme::Laxity), Some(Value::Null));
+        assert_eq!(of(Scheme::HalvingBbr), Some(Value::from("bbr")));
     }
 
     #[test]

@@ -27,6 +27,7 @@ use laxity_report::{Report, Value, html::Section};
 pub(crate) use args::CompareArgs;
 use args::{Case, Scheme};
 use measure::Measured;
+pub(super) use plan::percent;
 use plan::{Setting, Workload};
 use stage::Stage;
 

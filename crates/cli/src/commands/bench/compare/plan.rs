@@ -83,7 +83,7 @@ impl Setting {
 }
 
 /// A fraction in percent, without digits that say nothing.
-pub(super) fn percent(fraction: Fraction) -> String {
+pub(in super::super) fn percent(fraction: Fraction) -> String {
     let text = format!("{:.3}", fraction.get() * 100.0);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
