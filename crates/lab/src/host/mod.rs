@@ -10,7 +10,7 @@ pub(crate) mod site;
 mod steer;
 pub(crate) mod sys;
 
-pub(crate) use enter::{Entrance, stand_with_programs};
+pub(crate) use enter::{Entrance, let_others_in, stand_with_programs};
 pub use enter::{end_with_parent, leave_the_switch_its_core, run_ahead};
 pub(crate) use ethtool::Offload;
 pub use site::SiteError;

@@ -1,7 +1,7 @@
 //! What a worker does: get the model, compute a gradient, push it to the server.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, VecDeque},
     time::{Duration, Instant},
 };
 
@@ -45,8 +45,8 @@ struct Work<'a> {
     done: Done,
     /// What is known of the model: versions only grow.
     newest: Version,
-    /// Workers before this one that are gone: the first that lives tells of the training.
-    gone: BTreeSet<Rank>,
+    /// Ranks that are gone, and why: the first worker that lives tells of the training.
+    gone: BTreeMap<Rank, String>,
 }
 
 /// Takes part as this worker; the first that lives tells `tell` how it goes.
@@ -76,7 +76,7 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
         pending: VecDeque::new(),
         done: Done::default(),
         newest: Version::default(),
-        gone: BTreeSet::new(),
+        gone: BTreeMap::new(),
     };
 
     let epochs = args.epochs.unwrap_or(setup.epochs);
@@ -141,6 +141,11 @@ pub(super) fn run(args: &TrainArgs, settings: Settings, mut tell: impl FnMut(&Wo
 impl Work<'_> {
     /// Whether all workers before this one are gone.
     fn speaks(&mut self) -> bool {
+        self.take_news();
+        (0..self.rank.get()).all(|before| self.gone.contains_key(&Rank::new(before)))
+    }
+
+    fn take_news(&mut self) {
         // What was decided and which models came stays for those who wait for it.
         let news = |notice| match notice {
             Notice::Committed { .. }
@@ -152,21 +157,31 @@ impl Work<'_> {
         while let Ok(Some(notice)) = self.handle.wait(Span::ZERO, news) {
             self.note(notice);
         }
-        (0..self.rank.get()).all(|before| self.gone.contains(&Rank::new(before)))
+    }
+
+    /// What is known of the server's end, for errors that come of it.
+    fn lost_server(&mut self) -> String {
+        self.take_news();
+        match self.gone.get(&self.server) {
+            Some(why) => format!(" (how {} was lost: {why})", self.server),
+            None => String::new(),
+        }
     }
 
     fn note(&mut self, notice: Notice) {
         match notice {
-            Notice::Lost { peer, .. } => drop(self.gone.insert(peer)),
+            Notice::Lost { peer, reason, .. } => drop(self.gone.entry(peer).or_insert(reason)),
             Notice::Refusal { what, .. } => eprintln!("note: {}: {what}", self.rank),
             _ => {}
         }
     }
 
     fn model(&mut self, step: usize, steps: usize) -> Result<(Version, Vec<f32>)> {
-        let context = || format!("{} stopped in step {step} of {steps}", self.rank);
         let (version, values) =
-            self.handle.get(self.server, self.newest, LIMIT).with_context(context)?;
+            self.handle.get(self.server, self.newest, LIMIT).with_context(|| {
+                let lost = self.lost_server();
+                format!("{} stopped in step {step} of {steps}{lost}", self.rank)
+            })?;
         self.newest = self.newest.max(version);
         if values.len() != self.elements {
             let (rank, server, held) = (self.rank, self.server, values.len());
@@ -205,6 +220,9 @@ impl Work<'_> {
                     | Reason::RoundOver { .. }
                     | Reason::Decided,
                 )) => self.done.dropped += 1,
+                Some(Err(reason @ Reason::ServerGone { .. })) => {
+                    bail!("{update} was not decided: {reason}{}", self.lost_server())
+                }
                 Some(Err(reason)) => bail!("{update} {reason}"),
                 None => bail!("nobody decided {update} within {LIMIT}; is the server overloaded?"),
             }

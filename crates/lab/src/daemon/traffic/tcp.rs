@@ -13,7 +13,10 @@ use super::{
     Carrier, Shared, Stats,
     poller::{Poller, Zeros, discard, set_option, unacknowledged},
 };
-use crate::{file::Background, host::site};
+use crate::{
+    file::Background,
+    host::{let_others_in, site},
+};
 
 /// Connections of one entry; what would go beyond waits for nothing and is counted.
 const MOST: usize = 2000;
@@ -230,6 +233,7 @@ impl Carrier for Tcp<'_> {
                 RECEIVER => self.pull(place),
                 _ => self.push(place),
             }
+            let_others_in(self.shared.site.receive());
         }
         Ok(())
     }
