@@ -73,7 +73,8 @@ fn a_training_for_each_congestion_control_and_a_row_for_each_test() {
 #[test]
 fn ranks_that_were_started_by_others_meet_and_go_on_from_a_checkpoint() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (key, saved) = (folder.path().join("job.key"), folder.path().join("saved"));
+    // The name of the one that is written took the place of what followed the dot.
+    let (key, saved) = (folder.path().join("job.key"), folder.path().join("saved-0.98"));
     assert!(run(&["keygen", key.to_str().unwrap()]).status.success());
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let rank = |rank: u32, words: &[&str]| {
@@ -91,7 +92,7 @@ fn ranks_that_were_started_by_others_meet_and_go_on_from_a_checkpoint() {
     assert!(other.wait_with_output().expect("it ends").status.success());
     assert!(text(&first.stdout).contains("epoch 1"), "{}", text(&first.stdout));
 
-    let written = saved.with_extension("laxity");
+    let written = folder.path().join("saved-0.98.laxity");
     let words = ["train", "--quick", "--ranks", "2", "--epochs", "1", "--transport", "laxity"];
     let words = [&words[..], &["--resume", written.to_str().unwrap(), "--json"]].concat();
     let again = run(&words);

@@ -120,7 +120,7 @@ pub(crate) struct TrainArgs {
     /// The largest packet in the lab, with its IP header: 9000 for jumbo frames
     #[arg(long, default_value_t = ETHERNET, requires = "lab")]
     pub(super) mtu: u32,
-    /// Write parameters after every epoch, to FILE with what carried them as its extension
+    /// Write parameters after every epoch, to FILE.tcp, FILE.laxity: what carried them is added
     #[arg(long, value_name = "FILE")]
     pub(super) checkpoint: Option<PathBuf>,
     /// Begin with parameters that --checkpoint wrote

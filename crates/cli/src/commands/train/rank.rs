@@ -189,9 +189,15 @@ fn same_everywhere(ranks: &mut Communicator<Fabric>, parameters: &[f32]) -> Resu
     Ok(own)
 }
 
-/// Where parameters are saved, and written before they take the place of older ones.
+/// Where parameters are saved, and written before they take the place of older ones. Added to the name, not put for
+/// an extension: `model-0.9` and `model-0.98` are two.
 fn checkpoint(path: &Path, carried: &str) -> [PathBuf; 2] {
-    [path.with_extension(carried), path.with_extension("new")]
+    [carried, "new"].map(|ending| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".");
+        name.push(ending);
+        name.into()
+    })
 }
 
 /// Refuses a --checkpoint that could not be written.
