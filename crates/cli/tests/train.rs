@@ -245,7 +245,10 @@ fn the_help_names_every_model() {
 fn a_training_whose_terminal_has_gone_leaves_no_files() {
     let folder = tempfile::tempdir().expect("a folder");
     let words = ["train", "--mode", "async", "--ranks", "2", "--replica", "--kill", "server"];
-    let mut command = laxity(&[&words[..], &["--epochs", "1000"]].concat());
+    // Tests that run under nohup, whose signal is ignored, hand that on.
+    let mut command = Command::new("env");
+    command.arg("--default-signal=HUP").arg(env!("CARGO_BIN_EXE_laxity"));
+    command.args(words).args(["--epochs", "1000"]);
     command.env("TMPDIR", folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().expect("it starts");
     let files = || std::fs::read_dir(folder.path()).expect("a folder").count();
