@@ -150,14 +150,14 @@ impl Node {
                     role.handle_undelivered(now, peer, channel.sequence);
                 }
             }
-            Event::Lost { peer, reason, .. } => {
+            Event::Lost { peer, reason, left } => {
                 self.inbox.forget(peer);
                 for kind in RoleKind::ALL {
                     if let Some(role) = self.role(kind) {
                         role.handle_lost(now, peer);
                     }
                 }
-                self.notices.push_back(Notice::Lost { peer, role: None, reason });
+                self.notices.push_back(Notice::Lost { peer, role: None, reason, left });
             }
             other => return Some(other),
         }

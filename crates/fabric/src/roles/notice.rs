@@ -138,6 +138,8 @@ pub enum Notice {
         role: Option<RoleKind>,
         /// Why, as the carrier says.
         reason: String,
+        /// It has left in order.
+        left: bool,
     },
 }
 

@@ -68,6 +68,7 @@ fn answer(channel: &mut Channel, request: &Request, shared: &Shared) -> io::Resu
         },
         Request::ResetHealth => {
             shared.engine.take_health();
+            shared.turns.forget();
             Answer::Done
         }
         Request::Down => unreachable!("taken care of before"),
@@ -100,6 +101,7 @@ fn status(shared: &Shared) -> Status {
         unroutable: engine.counters.unroutable,
         receive: shared.site.receive(),
         health: engine.health,
+        turns: shared.turns.times(),
         background: background.map(|(entry, stats)| stats.status(&entry.name)).collect(),
         changes: changes.collect(),
     }

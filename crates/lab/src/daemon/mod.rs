@@ -6,6 +6,7 @@
 mod control;
 mod schedule;
 mod traffic;
+mod turns;
 
 use std::{
     io::{self, BufRead, Read, Write},
@@ -78,6 +79,7 @@ struct Shared {
     engine: Engine,
     started: Instant,
     traffic: Vec<Arc<traffic::Stats>>,
+    turns: turns::Turns,
     /// Rings when the lab is to end.
     bell: UnixStream,
     /// Who is to be told when it has ended.
@@ -142,11 +144,13 @@ fn up(start: Start) -> Result<Daemon, String> {
         engine,
         started: Instant::now(),
         traffic,
+        turns: turns::Turns::default(),
         bell: ringer,
         waiting: Mutex::default(),
     });
     schedule::start(&shared).map_err(|error| format!("cannot start a thread: {error}"))?;
     traffic::start(&shared).map_err(|error| format!("cannot start a thread: {error}"))?;
+    turns::start(&shared).map_err(|error| format!("cannot start a thread: {error}"))?;
     Ok(Daemon { shared, entry, listener, bell, signals })
 }
 

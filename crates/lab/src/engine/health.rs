@@ -60,7 +60,7 @@ pub struct LateTimes {
 }
 
 impl LateTimes {
-    pub(super) fn of(lateness: &Lateness) -> Self {
+    pub(crate) fn of(lateness: &Lateness) -> Self {
         Self {
             p50: lateness.percentile(0.5),
             p99: lateness.percentile(0.99),

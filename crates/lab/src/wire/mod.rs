@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use channel::Channel;
 
 use crate::{
-    engine::Health,
+    engine::{Health, LateTimes},
     file::{HostInfo, LabChange, LabFile},
     host::Receive,
 };
@@ -64,7 +64,7 @@ pub(crate) enum Request {
         /// How.
         change: LabChange,
     },
-    /// Forget how late the switch has been so far.
+    /// Forget how late the switch has been so far, and programs.
     ResetHealth,
     /// End.
     Down,
@@ -123,6 +123,8 @@ pub struct Status {
     pub receive: Option<Receive>,
     /// How late the switch was, and what it could not do.
     pub health: Health,
+    /// How long hosts' programs waited for a processor, in the same time as `health`: all hosts share this machine's.
+    pub turns: LateTimes,
     /// Its background traffic.
     pub background: Vec<BackgroundStatus>,
     /// Its timed changes.

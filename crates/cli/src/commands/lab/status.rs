@@ -195,6 +195,9 @@ fn health_row(status: &Status) -> Row {
         .with("late_p50_us", us(health.lateness.p50))
         .with("late_p99_us", us(health.lateness.p99))
         .with("late_max_us", us(health.lateness.max))
+        .with("host_wait_p50_us", us(status.turns.p50))
+        .with("host_wait_p99_us", us(status.turns.p99))
+        .with("host_wait_max_us", us(status.turns.max))
         .with("received_packets", health.received)
         .with("received_pieces", health.received_pieces)
         .with("sent_packets", health.sent)
@@ -218,6 +221,10 @@ fn words(status: &Status) -> String {
         health.lateness.p99,
         health.busy * 100.0,
         if health.is_valid() { "" } else { "; it does not keep time: do not trust measurements" },
+    );
+    text += &format!(
+        "a program that wakes up waits for a processor for {} (p50), {} (p99)\n",
+        status.turns.p50, status.turns.p99
     );
     text += &match status.receive {
         Some(receive) => format!("hosts take in packets by {receive}\n"),

@@ -159,7 +159,14 @@ impl Watch {
 
     fn note(&mut self, node: &Node, notice: Notice, tell: &mut impl FnMut(&Word)) -> Result<()> {
         match notice {
-            Notice::Lost { peer, .. } => self.workers.retain(|worker| *worker != peer),
+            Notice::Lost { peer, reason, left, .. } => {
+                let known = self.workers.len();
+                self.workers.retain(|worker| *worker != peer);
+                // What an error of the worker itself looks like from here.
+                if known != self.workers.len() && !left {
+                    eprintln!("note: {} goes on without {peer}: {reason}", node.rank());
+                }
+            }
             Notice::Refusal { what, .. } => eprintln!("note: {}: {what}", node.rank()),
             Notice::Refused { update, reason } => {
                 eprintln!("note: {} did not take {update}: {reason}", node.rank());

@@ -5,7 +5,11 @@ use std::{net::TcpListener, process::Command};
 use anyhow::{Context, Result};
 use laxity_fabric::Rank;
 use laxity_interface::Rate;
-use laxity_lab::{Lab, Receive, engine::Health, run_ahead};
+use laxity_lab::{
+    Lab, Receive,
+    engine::{Health, LateTimes},
+    leave_the_switch_its_core, run_ahead,
+};
 
 use super::{args::TrainArgs, cast::Cast};
 use crate::commands::{
@@ -28,6 +32,8 @@ pub(super) enum Place {
 pub(super) struct LabSaid {
     /// Whether it kept time.
     pub(super) health: Health,
+    /// How long ranks waited for a processor.
+    pub(super) turns: LateTimes,
     /// The part of all links that other traffic had.
     pub(super) other_load: f64,
 }
@@ -89,7 +95,7 @@ impl Place {
         let status = lab.status().context("the lab does not answer")?;
         let capacity = Rate::bps(star.rate.as_bps() * u64::from(star.ranks));
         let other_load = since.load_until(&Others::of(&status), capacity);
-        Ok(Some(LabSaid { health: status.health, other_load }))
+        Ok(Some(LabSaid { health: status.health, turns: status.turns, other_load }))
     }
 
     /// The command, in the place of a rank.
@@ -99,6 +105,9 @@ impl Place {
             Self::Lab(lab, _) => {
                 let mut command = lab.enter(&lab.hosts()[rank.index()].name, command)?;
                 run_ahead(&mut command);
+                // One that waits there behind the switch may wait for ever: nobody fetches it while other cores
+                // have something to do of its own priority.
+                leave_the_switch_its_core(&mut command);
                 Ok(command)
             }
         }

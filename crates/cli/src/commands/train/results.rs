@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use laxity_lab::engine::Health;
+use laxity_lab::engine::{Health, LateTimes};
 use laxity_report::{
     Meta, Row,
     chart::{Axis, LineChart, Series},
@@ -118,6 +118,7 @@ pub(super) fn show(
                     .with("identical", run.hash.map(|_| true))
                     .with("lab_valid", run.lab.as_ref().map(|lab| lab.health.is_valid()))
                     .with("lab_late_p99_us", run.lab.as_ref().map(|lab| late_us(&lab.health)))
+                    .with("host_wait_p99_ms", run.lab.as_ref().map(|lab| wait_ms(&lab.turns)))
                     .with("other_load", run.lab.as_ref().map(|lab| lab.other_load)),
             );
         }
@@ -177,6 +178,10 @@ fn meta(args: &TrainArgs, meta: Meta) -> Meta {
         .with("buffer_bytes", args.buffer.get())
         .with("background", args.background.get())
         .with("mtu_bytes", args.mtu)
+}
+
+fn wait_ms(turns: &LateTimes) -> f64 {
+    turns.p99.as_secs_f64() * 1e3
 }
 
 fn late_us(health: &Health) -> f64 {

@@ -41,6 +41,8 @@ pub(super) struct Tcp<'a> {
     senders: Vec<Option<Sender>>,
     receivers: Vec<Option<TcpStream>>,
     zeros: Zeros,
+    /// Numbers of sockets that could go on when their turn was over: they are not told of again.
+    unfinished: Vec<u64>,
     endless: bool,
 }
 
@@ -80,6 +82,7 @@ impl<'a> Tcp<'a> {
             senders: Vec::new(),
             receivers: Vec::new(),
             zeros: Zeros::new(PART)?,
+            unfinished: Vec::new(),
             endless: false,
         })
     }
@@ -135,24 +138,31 @@ impl<'a> Tcp<'a> {
         }
     }
 
-    /// Hands to the kernel what it takes.
+    /// Hands one part to the kernel. One only: while it takes it, the kernel may take in what acknowledges
+    /// it, so that there is room again, and again, and nobody else would have a turn.
     fn push(&mut self, place: usize) {
         let Some(Some(sender)) = self.senders.get_mut(place) else { return };
-        while sender.left > 0 {
-            match self.zeros.send(&sender.stream, sender.left) {
-                Ok(written) => {
-                    sender.left -= written as u64;
-                    if self.endless {
-                        self.stats.offered.fetch_add(written as u64, Relaxed);
-                    }
+        if sender.left == 0 {
+            return;
+        }
+        match self.zeros.send(&sender.stream, sender.left) {
+            Ok(written) => {
+                sender.left -= written as u64;
+                if self.endless {
+                    self.stats.offered.fetch_add(written as u64, Relaxed);
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) => {
-                    // Its host may have gone; the next flow makes a new connection.
-                    self.stats.note("a connection broke", &error);
-                    self.senders[place] = None;
-                    return;
+                if sender.left > 0 {
+                    self.unfinished.push(place as u64);
                 }
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {
+                self.unfinished.push(place as u64);
+            }
+            Err(error) => {
+                // Its host may have gone; the next flow makes a new connection.
+                self.stats.note("a connection broke", &error);
+                self.senders[place] = None;
             }
         }
     }
@@ -178,20 +188,20 @@ impl<'a> Tcp<'a> {
         }
     }
 
+    /// Takes what has arrived, once, as [`Self::push`] gives once.
     fn pull(&mut self, place: usize) {
         let Some(Some(stream)) = self.receivers.get(place) else { return };
-        loop {
-            match discard(stream) {
-                Ok(0) => break,
-                Ok(length) => {
-                    self.stats.delivered.fetch_add(length as u64, Relaxed);
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => break,
+        match discard(stream) {
+            Ok(length @ 1..) => {
+                self.stats.delivered.fetch_add(length as u64, Relaxed);
+                self.unfinished.push(RECEIVER + place as u64);
             }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {
+                self.unfinished.push(RECEIVER + place as u64);
+            }
+            _ => self.receivers[place] = None,
         }
-        self.receivers[place] = None;
     }
 }
 
@@ -202,6 +212,7 @@ impl Carrier for Tcp<'_> {
             sender.left = bytes;
         }
         self.push(place);
+        let_others_in(self.shared.site.receive());
         Ok(true)
     }
 
@@ -226,7 +237,13 @@ impl Carrier for Tcp<'_> {
     }
 
     fn turn(&mut self, until: Instant) -> io::Result<()> {
-        for number in self.poller.wait(until)? {
+        let mut ready = std::mem::take(&mut self.unfinished);
+        // Who has something left does not wait for others.
+        let until = if ready.is_empty() { until } else { Instant::now() };
+        ready.extend(self.poller.wait(until)?);
+        ready.sort_unstable();
+        ready.dedup();
+        for number in ready {
             let place = (number & 0xffff_ffff) as usize;
             match number - place as u64 {
                 LISTENER => self.accept(place)?,

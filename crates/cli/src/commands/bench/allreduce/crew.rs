@@ -66,10 +66,12 @@ pub(super) struct Sample {
     pub(super) cpu_s: f64,
     /// The part of all links that other traffic had meanwhile.
     pub(super) other_load: f64,
+    /// How long a rank waited for a processor, at p99.
+    pub(super) wait_ms: f64,
 }
 
 impl Sample {
-    fn of(start_ns: u64, all: &[Reduced], other_load: f64) -> Self {
+    fn of(start_ns: u64, all: &[Reduced], other_load: f64, wait_ms: f64) -> Self {
         let last = all.iter().map(|one| one.end_ns).max().unwrap_or(start_ns);
         Self {
             ms: last.saturating_sub(start_ns) as f64 / 1e6,
@@ -78,6 +80,7 @@ impl Sample {
                 / all.len().max(1) as f64,
             cpu_s: all.iter().map(|one| one.cpu_s).sum(),
             other_load,
+            wait_ms,
         }
     }
 }
@@ -147,7 +150,8 @@ impl Crew {
         if verdict == Verdict::Invalid {
             self.late = self.late.max(Some(health.lateness.p99));
         }
-        Ok((Sample::of(start_ns, &all, other_load), verdict))
+        let wait_ms = status.turns.p99.as_secs_f64() * 1e3;
+        Ok((Sample::of(start_ns, &all, other_load, wait_ms), verdict))
     }
 
     /// Has every rank look at its result. Not before all have theirs: it would slow the last ones down.

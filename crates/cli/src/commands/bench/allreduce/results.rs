@@ -60,6 +60,7 @@ impl Measured {
             .with("delivered_mean", stats::mean(&all(|sample| sample.delivered_mean)))
             .with("delivered_min", stats::min(&all(|sample| sample.delivered_min)))
             .with("cpu_s", stats::mean(&all(|sample| sample.cpu_s)))
+            .with("host_wait_p99_ms", stats::mean(&all(|sample| sample.wait_ms)))
             .with("other_load", stats::mean(&all(|sample| sample.other_load)))
             .with("runs", self.samples.len())
             .with("invalid_runs", self.count.invalid)
@@ -193,6 +194,7 @@ mod tests {
             delivered_mean: 1.0,
             cpu_s: 1.0,
             other_load: 0.0,
+            wait_ms: 0.0,
         };
         let samples: Vec<_> = times.iter().map(sample).collect();
         Measured { scheme, count: Count::default(), samples }
