@@ -62,7 +62,7 @@ mod wire;
 pub use client::{Lab, LabError, Listed, RUNTIME_VARIABLE, UpOptions};
 pub use embedded::{EmbeddedLink, LinkError, Totals};
 pub use file::{Direction, FileError, HostInfo, LabChange, LabFile, Program, Star, Transport};
-pub use host::{Receive, SiteError, end_with_parent, leave_the_switch_its_core, run_ahead};
+pub use host::{Receive, SiteError, end_with_parent, run_ahead};
 pub use lateness::{ALLOWED as ALLOWED_LATENESS, Lateness};
 pub use path::Path;
 pub use wire::{BackgroundStatus, ChangeStatus, PortStatus, Status};

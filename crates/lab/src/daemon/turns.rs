@@ -60,7 +60,8 @@ fn pauses() -> impl Iterator<Item = Duration> {
     // Multiples of the golden ratio, modulo one, spread evenly and never repeat.
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
     let fractions = std::iter::successors(Some(0u64), |last| Some(last.wrapping_add(STEP)));
-    fractions.map(|fraction| Duration::from_micros(PAUSE_US + (fraction >> 32) * PAUSE_US / (1 << 32)))
+    fractions
+        .map(|fraction| Duration::from_micros(PAUSE_US + (fraction >> 32) * PAUSE_US / (1 << 32)))
 }
 
 #[cfg(test)]
@@ -73,7 +74,8 @@ mod tests {
         assert!(first.iter().all(|us| (PAUSE_US..2 * PAUSE_US).contains(us)));
         for part in 0..10 {
             let from = PAUSE_US + part * PAUSE_US / 10;
-            let inside = first.iter().filter(|us| (from..from + PAUSE_US / 10).contains(us)).count();
+            let inside =
+                first.iter().filter(|us| (from..from + PAUSE_US / 10).contains(us)).count();
             assert!((90..=110).contains(&inside), "{inside} of 1000 from {from}");
         }
     }

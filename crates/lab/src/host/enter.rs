@@ -12,7 +12,7 @@ use std::{
     process::Command,
 };
 
-use super::{Receive, sys};
+use super::sys;
 
 /// The way into one host.
 #[derive(Debug)]
@@ -72,56 +72,48 @@ pub fn end_with_parent(command: &mut Command) {
 
 /// Puts a command before whatever else the machine does, though behind a lab's switch, where that is
 /// allowed: a program that waits for its turn while others compile is measured with them.
+///
+/// And keeps it off the core that the switch runs on, where there is another one. Behind the switch it could wait for
+/// ever: nobody fetches a thread with a real-time priority from there while the other cores have some of the same
+/// priority to run, and a switch with enough to do never pauses. And the switch would wait for it: a program in
+/// the kernel is not interrupted.
 pub fn run_ahead(command: &mut Command) {
-    let ahead = || {
+    let cores = sys::cores_but_the_switchs().map(|cores| sys::core_set(&cores));
+    let ahead = move || {
         // Without the privilege it runs as everybody does.
+        if let Some(cores) = &cores {
+            let _ = sys::keep_to(sys::MYSELF, cores);
+        }
         let _ = sys::take_turns(sys::MYSELF, AHEAD);
         Ok(())
     };
-    // SAFETY: only a system call with prepared arguments is made between fork and exec.
+    // SAFETY: only system calls with prepared arguments are made between fork and exec.
     unsafe { command.pre_exec(ahead) };
-}
-
-/// Keeps a command off the core that a lab's switch runs on, where there is another one. A program in the
-/// kernel is not interrupted: the switch would wait for it whenever it wakes up.
-pub fn leave_the_switch_its_core(command: &mut Command) {
-    let Some(cores) = sys::cores_but_the_switchs() else { return };
-    let cores = sys::core_set(&cores);
-    let keep = move || {
-        // Where it is not allowed, the switch is late more often, and says so.
-        let _ = sys::keep_to(sys::MYSELF, &cores);
-        Ok(())
-    };
-    // SAFETY: only a system call with prepared arguments is made between fork and exec.
-    unsafe { command.pre_exec(keep) };
 }
 
 /// A real-time priority below that of the switch, among equals by turns.
 pub(super) const AHEAD: libc::c_int = 10;
 
-/// Gives the calling thread, which makes traffic of hosts, the place of their programs: not on the
-/// switch's core, and in turn with those that [`run_ahead`] and with threads that take packets in.
+/// Gives the calling thread the place of hosts' programs: not on the switch's core, and in turn with those that
+/// [`run_ahead`] and with threads that take packets in.
 ///
 /// An ordinary thread beside the switch is not harmless. A kernel that sees it wait behind a
 /// real-time thread for long lends it the core, for up to 50 ms in each second, and packets are that late.
-/// Nor is one beside programs that run ahead: it gets what they leave of their cores, which is little where
-/// they compute, and traffic that cannot be sent is not beside anything.
 pub(crate) fn stand_with_programs() {
+    stand(AHEAD);
+}
+
+/// Gives the calling thread, which makes traffic of hosts, a place before their programs; it has to leave them
+/// something by itself. Behind them it gets what they leave of their cores, which is little where they compute, and
+/// traffic that cannot be sent is not beside anything.
+pub(crate) fn stand_before_programs() {
+    stand(AHEAD + 1);
+}
+
+fn stand(priority: libc::c_int) {
     if let Some(cores) = sys::cores_but_the_switchs() {
         // Where it is not allowed, the switch is late more often, and says so.
         let _ = sys::keep_to(sys::MYSELF, &sys::core_set(&cores));
     }
-    let _ = sys::take_turns(sys::MYSELF, AHEAD);
-}
-
-/// Ends the calling thread's turn among those that [`stand_with_programs`] put it: to be called after each small
-/// piece of work. Turns last up to 100 ms, and traffic that always has something to do would take all of its own
-/// while a program that has a packet to answer waits.
-///
-/// Not where threads take packets in: these have turns of their own between any two, and changing turns after
-/// each piece made the switch up to 3 ms late.
-pub(crate) fn let_others_in(receive: Option<Receive>) {
-    if receive != Some(Receive::Threads) {
-        std::thread::yield_now();
-    }
+    let _ = sys::take_turns(sys::MYSELF, priority);
 }

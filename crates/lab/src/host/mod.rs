@@ -10,8 +10,8 @@ pub(crate) mod site;
 mod steer;
 pub(crate) mod sys;
 
-pub(crate) use enter::{Entrance, let_others_in, stand_with_programs};
-pub use enter::{end_with_parent, leave_the_switch_its_core, run_ahead};
+pub(crate) use enter::{Entrance, stand_before_programs, stand_with_programs};
+pub use enter::{end_with_parent, run_ahead};
 pub(crate) use ethtool::Offload;
 pub use site::SiteError;
 pub(crate) use site::{Number, Site};

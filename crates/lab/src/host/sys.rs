@@ -89,6 +89,17 @@ pub(crate) fn take_turns(thread: libc::pid_t, priority: libc::c_int) -> io::Resu
     }
 }
 
+/// The processor time that the calling thread has used.
+pub(crate) fn thread_time() -> Duration {
+    // SAFETY: all zero is a valid time, and the kernel writes one.
+    let time = unsafe {
+        let mut time: libc::timespec = std::mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time);
+        time
+    };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
 /// A set of cores as [`keep_to`] takes it. It needs no memory of its own.
 pub(crate) fn core_set(cores: &[usize]) -> libc::cpu_set_t {
     // SAFETY: all zero is a valid, empty set.

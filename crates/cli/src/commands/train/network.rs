@@ -8,7 +8,7 @@ use laxity_interface::Rate;
 use laxity_lab::{
     Lab, Receive,
     engine::{Health, LateTimes},
-    leave_the_switch_its_core, run_ahead,
+    run_ahead,
 };
 
 use super::{args::TrainArgs, cast::Cast};
@@ -105,9 +105,6 @@ impl Place {
             Self::Lab(lab, _) => {
                 let mut command = lab.enter(&lab.hosts()[rank.index()].name, command)?;
                 run_ahead(&mut command);
-                // One that waits there behind the switch may wait for ever: nobody fetches it while other cores
-                // have something to do of its own priority.
-                leave_the_switch_its_core(&mut command);
                 Ok(command)
             }
         }

@@ -138,6 +138,16 @@ pub(super) fn show(
             );
         }
     }
+    for run in runs {
+        let waits = run.lab.as_ref().map(|lab| wait_ms(&lab.turns)).filter(|ms| *ms > LONG_WAIT_MS);
+        if let Some(waits) = waits {
+            eprintln!(
+                "note: over {} ranks waited for a processor for up to {waits:.0} ms (p99): they share too few, \
+                 and its times are of the machine as much as of the network",
+                run.carried.name()
+            );
+        }
+    }
     let mut columns = vec![
         "transport",
         "control",
@@ -179,6 +189,9 @@ fn meta(args: &TrainArgs, meta: Meta) -> Meta {
         .with("background", args.background.get())
         .with("mtu_bytes", args.mtu)
 }
+
+/// A rank that waits as long as this for a processor spends more time there than in most networks.
+const LONG_WAIT_MS: f64 = 20.0;
 
 fn wait_ms(turns: &LateTimes) -> f64 {
     turns.p99.as_secs_f64() * 1e3

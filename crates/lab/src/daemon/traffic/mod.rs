@@ -1,7 +1,9 @@
 //! Background traffic: flows that the lab itself makes between its hosts.
 
 mod arrivals;
+mod core;
 mod poller;
+mod share;
 mod tcp;
 mod udp;
 
@@ -22,7 +24,7 @@ use udp::Udp;
 use super::Shared;
 use crate::{
     file::{Background, Pattern, Transport},
-    host::stand_with_programs,
+    host::stand_before_programs,
     wire::BackgroundStatus,
 };
 
@@ -99,7 +101,7 @@ fn pairs(entry: &Background) -> Vec<(usize, usize)> {
 fn run(entry: &Background, index: u64, shared: &Shared, stats: &Stats) -> io::Result<()> {
     // A kernel that does not let us only makes pacing coarser.
     let _ = laxity_endpoint::udp::tighten_timer_slack();
-    stand_with_programs();
+    stand_before_programs();
     let pairs = pairs(entry);
     let mut carrier: Box<dyn Carrier> = match entry.transport {
         Transport::Tcp => Box::new(Tcp::new(entry, &pairs, shared, stats)?),

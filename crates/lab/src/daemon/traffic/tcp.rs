@@ -11,12 +11,10 @@ use socket2::{Domain, Socket, Type};
 
 use super::{
     Carrier, Shared, Stats,
+    core::Core,
     poller::{Poller, Zeros, discard, set_option, unacknowledged},
 };
-use crate::{
-    file::Background,
-    host::{let_others_in, site},
-};
+use crate::{file::Background, host::site};
 
 /// Connections of one entry; what would go beyond waits for nothing and is counted.
 const MOST: usize = 2000;
@@ -44,6 +42,7 @@ pub(super) struct Tcp<'a> {
     /// Numbers of sockets that could go on when their turn was over: they are not told of again.
     unfinished: Vec<u64>,
     endless: bool,
+    core: Core,
 }
 
 struct Sender {
@@ -84,6 +83,7 @@ impl<'a> Tcp<'a> {
             zeros: Zeros::new(PART)?,
             unfinished: Vec::new(),
             endless: false,
+            core: Core::take(),
         })
     }
 
@@ -212,7 +212,7 @@ impl Carrier for Tcp<'_> {
             sender.left = bytes;
         }
         self.push(place);
-        let_others_in(self.shared.site.receive());
+        self.core.let_others_in();
         Ok(true)
     }
 
@@ -237,6 +237,7 @@ impl Carrier for Tcp<'_> {
     }
 
     fn turn(&mut self, until: Instant) -> io::Result<()> {
+        self.core.look();
         let mut ready = std::mem::take(&mut self.unfinished);
         // Who has something left does not wait for others.
         let until = if ready.is_empty() { until } else { Instant::now() };
@@ -250,7 +251,7 @@ impl Carrier for Tcp<'_> {
                 RECEIVER => self.pull(place),
                 _ => self.push(place),
             }
-            let_others_in(self.shared.site.receive());
+            self.core.let_others_in();
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow, bail};
 use laxity_interface::{Bytes, Rate, Span};
-use laxity_lab::{Lab, Receive, leave_the_switch_its_core, run_ahead};
+use laxity_lab::{Lab, Receive, run_ahead};
 
 use super::{
     super::{compare::schedule::Verdict, worker},
@@ -105,7 +105,6 @@ impl Crew {
             command.args(["bench", "rank"]);
             let mut command = crew.lab.enter(&crew.lab.hosts()[rank as usize].name, command)?;
             run_ahead(&mut command);
-            leave_the_switch_its_core(&mut command);
             let mut member = Member::start(command)?;
             member.order(&Order::Join(Join {
                 rank,
@@ -289,7 +288,7 @@ mod tests {
             delivered_mean: delivered_min,
             cpu_s: 0.5,
         };
-        let sample = Sample::of(1_000_000, &[one(4_000_000, 0.98), one(3_500_000, 1.0)], 0.25);
+        let sample = Sample::of(1_000_000, &[one(4_000_000, 0.98), one(3_500_000, 1.0)], 0.25, 3.5);
         assert_eq!((sample.ms, sample.delivered_min, sample.cpu_s), (3.0, 0.98, 1.0));
         assert!((sample.delivered_mean - 0.99).abs() < 1e-12);
         assert_eq!(sample.other_load, 0.25);

@@ -96,7 +96,7 @@ fn take_turns(
         let beside = if pairing.beside { " beside laxity" } else { " alone" };
         bar.set_message(format!("{}, {name}{beside}", setting.words()));
         match stage.run(&flows(args, pairing, setting.layout)?, &terms)? {
-            Run::Played { played, verdict } => {
+            Run::Played { played, verdict, .. } => {
                 schedule.note(who, verdict);
                 if verdict == Verdict::Valid || args.accept_invalid {
                     note(&mut shares[who], &played, terms.count_for);

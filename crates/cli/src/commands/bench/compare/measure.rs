@@ -13,7 +13,7 @@ use super::{
     plan::{Contender, Setting, Workload},
     play::{Flow, Played, Terms},
     schedule::{Count, Schedule, Verdict},
-    stage::{Run, Stage},
+    stage::{Around, Run, Stage},
 };
 use crate::sys::random;
 
@@ -45,10 +45,11 @@ pub(super) struct Sample {
     /// Processor time of all hosts, per gigabyte that arrived.
     pub(super) cpu_s_per_gb: f64,
     pub(super) socket_drops: u64,
+    pub(super) around: Around,
 }
 
 impl Sample {
-    fn of(played: &Played) -> Self {
+    fn of(played: &Played, around: Around) -> Self {
         let arrivals = || played.arrivals.iter().flat_map(|(_, arrivals)| arrivals);
         let last = arrivals().map(|arrival| arrival.at_ns).max().unwrap_or(played.start_ns);
         let bytes: u64 = arrivals().map(|arrival| arrival.bytes).sum();
@@ -58,6 +59,7 @@ impl Sample {
             repeated: played.totals.repeated,
             cpu_s_per_gb: played.totals.cpu_s / (bytes.max(1) as f64 / 1e9),
             socket_drops: played.totals.socket_drops,
+            around,
         }
     }
 }
@@ -135,11 +137,11 @@ fn take_turns(
             .map(|(from, to)| Flow { from, to, transport: transport.clone() })
             .collect();
         match stage.run(&flows, &terms)? {
-            Run::Played { played, verdict } => {
+            Run::Played { played, around, verdict } => {
                 schedule.note(who, verdict);
                 let counts = verdict == Verdict::Valid || args.accept_invalid;
                 if counts {
-                    samples[who].push(Sample::of(&played));
+                    samples[who].push(Sample::of(&played, around));
                 }
             }
             Run::Failed(error) => {
@@ -188,8 +190,15 @@ mod tests {
             arrivals: vec![(group, vec![arrival(9_500_000, 0.91), arrival(3_000_000, 0.99)])],
             totals: Totals { repeated: 7, cpu_s: 2.0, socket_drops: 0 },
         };
-        let expected =
-            Sample { ms: 8.5, delivered: 0.91, repeated: 7, cpu_s_per_gb: 2.0, socket_drops: 0 };
-        assert_eq!(Sample::of(&played), expected);
+        let around = Around { host_wait_ms: 1.5, other_load: 0.25 };
+        let expected = Sample {
+            ms: 8.5,
+            delivered: 0.91,
+            repeated: 7,
+            cpu_s_per_gb: 2.0,
+            socket_drops: 0,
+            around,
+        };
+        assert_eq!(Sample::of(&played, around), expected);
     }
 }

@@ -68,6 +68,8 @@ impl Measured {
             .with("repeated_mean", mean(samples().map(|s| s.repeated as f64).collect()))
             .with("cpu_s_per_gb", mean(samples().map(|s| s.cpu_s_per_gb).collect()))
             .with("socket_drops", samples().map(|s| s.socket_drops).sum::<u64>())
+            .with("host_wait_p99_ms", mean(samples().map(|s| s.around.host_wait_ms).collect()))
+            .with("other_load", mean(samples().map(|s| s.around.other_load).collect()))
             .with("runs", self.samples.len())
             .with("invalid_runs", self.count.invalid)
             .with("failed_runs", self.count.failed)
@@ -157,6 +159,7 @@ mod tests {
             measure::Sample,
             plan::{Contender, plan},
             schedule::Count,
+            stage::Around,
         },
         *,
     };
@@ -169,6 +172,7 @@ mod tests {
             repeated: 4,
             cpu_s_per_gb: 1.0,
             socket_drops: 0,
+            around: Around::default(),
         };
         Measured {
             setting: setting.clone(),

@@ -6,8 +6,8 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use laxity_interface::{Bytes, Span};
-use laxity_lab::{Lab, LabFile, run_ahead};
+use laxity_interface::{Bytes, Rate, Span};
+use laxity_lab::{Lab, LabFile, engine::Health, run_ahead};
 
 use super::{
     crew::Worker,
@@ -35,6 +35,8 @@ pub(super) struct Stage {
     tcp_ecn: bool,
     /// What other traffic may have under way when a run begins.
     usual: Bytes,
+    /// What the links carry that it shares.
+    capacity: Rate,
     trouble: Option<Trouble>,
 }
 
@@ -63,11 +65,22 @@ pub(super) enum Run {
     Played {
         /// What happened.
         played: Played,
+        /// What else there was.
+        around: Around,
         /// Valid unless the lab did not keep time.
         verdict: Verdict,
     },
     /// It did not.
     Failed(anyhow::Error),
+}
+
+/// What a run met.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(super) struct Around {
+    /// How long a program waited for a processor, at p99.
+    pub(super) host_wait_ms: f64,
+    /// The part of the measured links that other traffic had.
+    pub(super) other_load: f64,
 }
 
 impl Stage {
@@ -76,9 +89,10 @@ impl Stage {
             .context("a lab file of our own was refused")?;
         let name = format!("compare-{}-{number}", std::process::id());
         let lab = Lab::up(&file, &name, daemon_command()?)?;
-        let usual = others::usual(setting.rate, setting.rtt, setting.background)
-            * network::measured_hosts(setting).count() as u64;
-        let mut stage = Self { seats: Vec::new(), lab, tcp_ecn, usual, trouble: None };
+        let links = network::measured_hosts(setting).count() as u64;
+        let usual = others::usual(setting.rate, setting.rtt, setting.background) * links;
+        let capacity = Rate::bps(setting.rate.as_bps() * links);
+        let mut stage = Self { seats: Vec::new(), lab, tcp_ecn, usual, capacity, trouble: None };
         stage.hire(setting.hosts())?;
         Ok(stage)
     }
@@ -109,11 +123,21 @@ impl Stage {
     pub(super) fn run(&mut self, flows: &[Flow], terms: &Terms) -> Result<Run> {
         Others::let_catch_up(&self.lab, self.usual)?;
         let lab = &self.lab;
-        let reset = || lab.reset_health().context("the lab does not answer");
+        let mut before = None;
+        let reset = || {
+            lab.reset_health().context("the lab does not answer")?;
+            before = Some(Others::of(&lab.status().context("the lab does not answer")?));
+            Ok(())
+        };
         match play(&mut self.seats, flows, terms, reset) {
             Ok(played) => {
-                let verdict = self.verdict()?;
-                Ok(Run::Played { played, verdict })
+                let status = self.lab.status().context("the lab does not answer")?;
+                let now = Others::of(&status);
+                let around = Around {
+                    host_wait_ms: status.turns.p99.as_secs_f64() * 1e3,
+                    other_load: before.map_or(0.0, |it| it.load_until(&now, self.capacity)),
+                };
+                Ok(Run::Played { played, around, verdict: self.verdict(&status.health) })
             }
             Err(error) if is_interrupt(&error) => Err(error),
             Err(error) => {
@@ -127,16 +151,15 @@ impl Stage {
     }
 
     /// Whether what was measured since the last start counts.
-    fn verdict(&mut self) -> Result<Verdict> {
-        let health = self.lab.status().context("the lab does not answer")?.health;
+    fn verdict(&mut self, health: &Health) -> Verdict {
         if health.is_valid() {
-            return Ok(Verdict::Valid);
+            return Verdict::Valid;
         }
         let trouble = self.trouble.get_or_insert_default();
         trouble.runs += 1;
         trouble.latest = trouble.latest.max(health.lateness.p99);
         trouble.lost += health.ring_drops + health.refused;
-        Ok(Verdict::Invalid)
+        Verdict::Invalid
     }
 
     /// Takes it down; returns what was wrong with runs that are not valid, in words.
