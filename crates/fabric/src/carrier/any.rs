@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use laxity_interface::Time;
 
-use super::{Carrier, Event, Parcel, laxity::LaxityCarrier, tcp::TcpCarrier};
+use super::{Bell, Carrier, Event, Parcel, laxity::LaxityCarrier, tcp::TcpCarrier};
 use crate::{collective::Network, rank::Rank};
 
 /// One of the carriers over real networks.
@@ -61,6 +61,13 @@ impl Carrier for AnyCarrier {
         match self {
             Self::Tcp(carrier) => carrier.wait_event(until),
             Self::Laxity(carrier) => carrier.wait_event(until),
+        }
+    }
+
+    fn bell(&self) -> Option<Bell> {
+        match self {
+            Self::Tcp(carrier) => carrier.bell(),
+            Self::Laxity(carrier) => carrier.bell(),
         }
     }
 

@@ -14,7 +14,7 @@ pub mod memory;
 pub mod simulated;
 pub mod tcp;
 
-use std::ops::Range;
+use std::{fmt, ops::Range, sync::Arc};
 
 use bytes::Bytes;
 use laxity_interface::{Fraction, Span, Time};
@@ -109,6 +109,27 @@ pub struct Arrival {
     pub missing: Vec<Range<usize>>,
 }
 
+/// Ends a carrier's waits from other threads.
+#[derive(Clone)]
+pub struct Bell(Arc<dyn Fn() + Send + Sync>);
+
+impl Bell {
+    pub(crate) fn new(ring: impl Fn() + Send + Sync + 'static) -> Self {
+        Self(Arc::new(ring))
+    }
+
+    /// Ends the current wait, or else the next one. Many rings may become one.
+    pub fn ring(&self) {
+        (self.0)();
+    }
+}
+
+impl fmt::Debug for Bell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bell").finish_non_exhaustive()
+    }
+}
+
 /// Moves parcels between ranks and knows the time.
 ///
 /// Connections are made when the first parcel for a rank is submitted. A carrier never blocks in
@@ -126,8 +147,15 @@ pub trait Carrier {
     fn submit(&mut self, parcel: Parcel);
 
     /// The next event; waits for one until `until` (`None`: as long as it takes). `Some(now)` asks
-    /// without waiting. `None` is returned when the time has come and nothing happened.
+    /// without waiting. `None` is returned when the time has come and nothing happened, or when its
+    /// [bell](Self::bell) was rung.
     fn wait_event(&mut self, until: Option<Time>) -> Option<Event>;
+
+    /// What other threads can end its waits with. `None` where nothing can: then who drives it has to look for
+    /// their wishes often.
+    fn bell(&self) -> Option<Bell> {
+        None
+    }
 
     /// What to take the network for until it is measured. All ranks have the same transport, so all
     /// expect the same.

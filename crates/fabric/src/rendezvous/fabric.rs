@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     carrier::{
-        AnyCarrier, Carrier, Event, Parcel,
+        AnyCarrier, Bell, Carrier, Event, Parcel,
         laxity::{LaxityCarrier, LaxityPort},
         tcp::{TcpCarrier, TcpPort, hello::Credentials},
     },
@@ -216,6 +216,10 @@ impl Carrier for Fabric {
 
     fn wait_event(&mut self, until: Option<Time>) -> Option<Event> {
         self.carrier.wait_event(until)
+    }
+
+    fn bell(&self) -> Option<Bell> {
+        self.carrier.bell()
     }
 
     fn expects(&self) -> Network {

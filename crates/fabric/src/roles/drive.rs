@@ -20,9 +20,12 @@ use super::{
     reason::Reason,
     worker::Worker,
 };
-use crate::{carrier::Carrier, rank::Rank};
+use crate::{
+    carrier::{Bell, Carrier},
+    rank::Rank,
+};
 
-/// A carrier cannot be woken from outside: with a handle, the driver looks for commands this often.
+/// How often a driver with a handle looks for commands where its carrier cannot be woken from outside.
 const TICK: Span = Span::from_us(500);
 
 /// The most notices that wait for a handle's owner; more are dropped.
@@ -146,11 +149,41 @@ pub enum HandleError {
 
 type Command = Box<dyn FnOnce(&mut Node, Time) + Send>;
 
+/// What a handle wakes its driver with; with its end, too.
+#[derive(Debug)]
+struct Commands {
+    queue: Option<Sender<Command>>,
+    bell: Option<Bell>,
+}
+
+impl Commands {
+    /// False if the driver has ended.
+    fn send(&self, command: Command) -> bool {
+        let sent = self.queue.as_ref().is_some_and(|queue| queue.send(command).is_ok());
+        self.ring();
+        sent
+    }
+
+    fn ring(&self) {
+        if let Some(bell) = &self.bell {
+            bell.ring();
+        }
+    }
+}
+
+impl Drop for Commands {
+    fn drop(&mut self) {
+        // First, so that the driver finds it when it is woken.
+        self.queue = None;
+        self.ring();
+    }
+}
+
 /// Talks to a driver in another thread.
 #[derive(Debug)]
 pub struct Handle {
     rank: Rank,
-    commands: Option<Sender<Command>>,
+    commands: Option<Commands>,
     notices: Receiver<Notice>,
     /// Notices that came while something else was waited for.
     kept: Vec<Notice>,
@@ -170,6 +203,8 @@ pub fn spawn_with<C: Carrier + Send + 'static>(
     let (commands, inbox) = channel::<Command>();
     let (outbox, notices) = sync_channel(MOST_NOTICES);
     let rank = driver.node.rank();
+    let bell = driver.carrier.bell();
+    let tick = bell.is_none().then_some(TICK);
     let run = move || loop {
         loop {
             use std::sync::mpsc::TryRecvError;
@@ -186,11 +221,11 @@ pub fn spawn_with<C: Carrier + Send + 'static>(
             // If nobody has listened for so long, or does any more, it is not missed.
             let _ = outbox.try_send(notice);
         }
-        let until = driver.carrier.now() + TICK;
-        driver.step(Some(until));
+        driver.step(tick.map(|tick| driver.carrier.now() + tick));
     };
     let thread = std::thread::Builder::new().name(format!("roles of {rank}")).spawn(run)?;
-    let (commands, thread) = (Some(commands), Some(thread));
+    let commands = Some(Commands { queue: Some(commands), bell });
+    let thread = Some(thread);
     Ok(Handle { rank, commands, notices, kept: Vec::new(), thread })
 }
 
@@ -206,7 +241,9 @@ impl Handle {
             let _ = answer.send(run(node, now));
         });
         let commands = self.commands.as_ref().ok_or_else(|| ended.clone())?;
-        commands.send(command).map_err(|_| ended.clone())?;
+        if !commands.send(command) {
+            return Err(ended);
+        }
         result.recv().map_err(|_| ended)
     }
 

@@ -1,6 +1,6 @@
 //! Parcels between ranks over real sockets, by both carriers.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::common::{BOTH, LONG, envelope, event, parcel, pattern, until, world, world_with};
 use laxity_fabric::{
@@ -115,6 +115,33 @@ fn asking_does_not_wait_and_waiting_ends() {
             assert_eq!(fabric.wait_event(Some(until)), None);
             assert!(fabric.now() >= until);
             finish(fabric);
+        });
+    }
+}
+
+#[test]
+fn a_bell_ends_the_wait_that_is_and_the_one_that_will_be() {
+    for transport in BOTH {
+        world(1, transport, |mut fabric| {
+            let (began, bell) = (Instant::now(), fabric.bell().expect("has one"));
+            let end = fabric.now() + Span::from(LONG);
+            bell.ring();
+            assert_eq!(fabric.wait_event(Some(end)), None, "rung before");
+            let rings = bell.clone();
+            let ringer = std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(20));
+                rings.ring();
+            });
+            assert_eq!(fabric.wait_event(Some(end)), None, "rung meanwhile");
+            assert!(began.elapsed() < LONG / 2, "nobody waits for the time");
+            ringer.join().unwrap();
+            // And only those.
+            let until = fabric.now() + Span::from_ms(20);
+            assert_eq!(fabric.wait_event(Some(until)), None);
+            assert!(fabric.now() >= until);
+            finish(fabric);
+            // Whoever still has it may ring.
+            bell.ring();
         });
     }
 }

@@ -17,7 +17,11 @@ use std::{
     fmt,
     net::SocketAddr,
     ops::Range,
-    sync::{Arc, mpsc},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
     time::{Duration, Instant},
 };
 
@@ -36,7 +40,7 @@ use self::{
 };
 use super::tcp::hello::Credentials;
 use crate::{
-    carrier::{Arrival, Carrier, Envelope, Event, Parcel},
+    carrier::{Arrival, Bell, Carrier, Envelope, Event, Parcel},
     collective::Network,
     rank::Rank,
     rendezvous::{client::Departure, refusals::Refusals, secret::Secret},
@@ -131,6 +135,8 @@ pub struct LaxityCarrier {
     refusals: Refusals,
     /// Connections whose other side was refused: closed when it has heard why.
     refused: BTreeSet<PeerId>,
+    /// The bell was rung and no wait has ended by it.
+    rung: Arc<AtomicBool>,
     start: Instant,
 }
 
@@ -163,6 +169,7 @@ impl LaxityCarrier {
             tell,
             refusals: Refusals::default(),
             refused: BTreeSet::new(),
+            rung: Arc::default(),
             start: Instant::now(),
         }
     }
@@ -531,6 +538,9 @@ impl Carrier for LaxityCarrier {
             if let Some(event) = self.events.pop_front() {
                 return Some(event);
             }
+            if self.rung.swap(false, Ordering::AcqRel) {
+                return None;
+            }
             let next = self.limits.first().map(|(at, ..)| *at);
             let wake = [until, next].into_iter().flatten().min();
             match self.queue.wait(wake.map(|at| self.start + at.since(Time::ZERO).to_std())) {
@@ -541,6 +551,14 @@ impl Carrier for LaxityCarrier {
                 None => {}
             }
         }
+    }
+
+    fn bell(&self) -> Option<Bell> {
+        let (rung, bell) = (self.rung.clone(), self.queue.bell());
+        Some(Bell::new(move || {
+            rung.store(true, Ordering::Release);
+            bell.ring();
+        }))
     }
 
     /// Senders to one rank share its link without overfilling it, and every parcel is a job of its

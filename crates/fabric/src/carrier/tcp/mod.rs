@@ -39,7 +39,7 @@ use mio::{Events, Interest, Poll, Token, Waker, net::TcpListener};
 
 use self::{core::Core, hello::Credentials};
 use crate::{
-    carrier::{Carrier, Event, Parcel},
+    carrier::{Bell, Carrier, Event, Parcel},
     net,
     rank::Rank,
     rendezvous::client::Departure,
@@ -127,6 +127,8 @@ struct Shared {
     seat: Mutex<Seat>,
     vacated: Condvar,
     stop: AtomicBool,
+    /// The bell was rung and no wait has ended by it.
+    rung: AtomicBool,
     start: Instant,
 }
 
@@ -165,6 +167,7 @@ impl TcpCarrier {
             seat: Mutex::new(Seat::default()),
             vacated: Condvar::new(),
             stop: AtomicBool::new(false),
+            rung: AtomicBool::new(false),
             start: Instant::now(),
         });
         let thread = {
@@ -244,7 +247,22 @@ impl Carrier for TcpCarrier {
             let left = until.since(self.now()).to_std();
             net::deadline(left)
         });
-        self.shared.clone().drive(&mut self.spin, deadline, Core::take_event)
+        let shared = self.shared.clone();
+        let look = |core: &mut Core| match core.take_event() {
+            Some(event) => Some(Some(event)),
+            None => shared.rung.swap(false, Ordering::AcqRel).then_some(None),
+        };
+        shared.drive(&mut self.spin, deadline, look).flatten()
+    }
+
+    fn bell(&self) -> Option<Bell> {
+        let shared = Arc::downgrade(&self.shared);
+        Some(Bell::new(move || {
+            if let Some(shared) = shared.upgrade() {
+                shared.rung.store(true, Ordering::Release);
+                shared.wake();
+            }
+        }))
     }
 }
 
