@@ -5,6 +5,7 @@ mod common;
 use std::{
     fs,
     process::{Child, Command},
+    sync::{Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -13,7 +14,14 @@ use common::{
     json,
     lab::{LONG, Place, environment, inside, kill},
 };
-use laxity_lab::{Lab, LabFile, run_ahead};
+use laxity_lab::{Lab, LabFile, end_with_parent, run_ahead};
+
+/// One at a time: they are about who gets the processors.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Ends it with the test.
 struct Busy(Child);
@@ -45,19 +53,21 @@ fn busy(lab: &Lab, host: &str) -> Busy {
     command.args(["-c", "while :; do :; done"]);
     let mut command = lab.enter(host, command).unwrap();
     run_ahead(&mut command);
+    end_with_parent(&mut command);
     Busy(command.spawn().unwrap())
 }
 
 /// It had a piece of 128 KiB after each turn of theirs, which are 100 ms long.
 #[test]
 fn other_traffic_is_carried_beside_programs_that_never_pause() {
+    let _alone = alone();
     let text = "
         link = { rate = '200Mbps', delay = '100us' }
         hosts = [{ name = 'h', count = 3 }]
         background = [{ name = 'others', from = 'h1', to = ['h2', 'h3'], duration = '60s',
                         sizes = [['10KiB', 0.5], ['1MiB', 1.0]], load = 0.4 }]";
     let Some(lab) = lab(text, "busy") else { return };
-    let _all = ["h1", "h2", "h3"].map(|host| busy(&lab, host));
+    let all = ["h1", "h2", "h3"].map(|host| busy(&lab, host));
     let counts = || {
         let status = lab.status().unwrap();
         (status.background[0].offered.get(), status.background[0].delivered.get(), status.turns)
@@ -73,15 +83,19 @@ fn other_traffic_is_carried_beside_programs_that_never_pause() {
     // 60 MB in the mean.
     assert!(offered > 10_000_000, "{offered}");
     assert!(delivered as f64 > 0.6 * offered as f64, "{delivered} of {offered}");
-    // Three that never pause, on one core or with others on several: the wait is told, and is not nothing.
-    assert!(!turns.max.is_zero(), "{turns:?}");
-    drop(_all);
+    // With the priority each of the three has turns of 100 ms, and who wakes up waits for all of them.
+    let realtime = lab.status().unwrap().health.realtime;
+    if realtime && cores(std::process::id()).len() == 2 {
+        assert!(turns.p99.as_secs_f64() > 0.05, "{turns:?}");
+    }
+    drop(all);
     lab.down().unwrap();
 }
 
 /// Behind the switch, on its core, a rank could wait for ever.
 #[test]
 fn ranks_keep_off_the_core_of_the_switch() {
+    let _alone = alone();
     let Some(place) = Place::new() else { return };
     let cores = cores(std::process::id());
     if cores.len() < 2 {
@@ -124,6 +138,7 @@ fn cores(process: u32) -> Vec<usize> {
 /// What programs wait for a processor stands in the results, whatever became of it.
 #[test]
 fn results_say_how_long_programs_waited() {
+    let _alone = alone();
     let Some(place) = Place::new() else { return };
     let words =
         ["train", "--lab", "--quick", "--model", "mlp", "--ranks", "2", "--rate", "100Mbps"];

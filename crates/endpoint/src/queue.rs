@@ -9,7 +9,7 @@
 use std::{
     collections::VecDeque,
     net::{SocketAddr, ToSocketAddrs},
-    sync::Arc,
+    sync::{Arc, Weak},
     task::Poll,
     time::Instant,
 };
@@ -94,17 +94,18 @@ pub struct Queue {
     shard: Arc<Shard>,
 }
 
-/// Ends a [`Queue::wait`] from another thread.
+/// Ends a [`Queue::wait`] from another thread. It does not keep the endpoint.
 #[derive(Clone, Debug)]
 pub struct Bell {
-    shard: Arc<Shard>,
+    shard: Weak<Shard>,
 }
 
 impl Bell {
     /// Ends the current or the next wait with [`Happening::Rung`], after everything else that has
     /// happened. Many rings may become one.
     pub fn ring(&self) {
-        self.shard.alarm(|core| {
+        let Some(shard) = self.shard.upgrade() else { return };
+        shard.alarm(|core| {
             if let Some(line) = &mut core.line {
                 line.rung = true;
             }
@@ -140,7 +141,7 @@ impl Queue {
 
     /// What other threads can wake it with.
     pub fn bell(&self) -> Bell {
-        Bell { shard: self.shard.clone() }
+        Bell { shard: Arc::downgrade(&self.shard) }
     }
 
     /// Starts to connect. [`Happening::Connected`] or [`Happening::ConnectFailed`] follows.

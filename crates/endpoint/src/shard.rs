@@ -192,8 +192,8 @@ impl Shard {
         }
     }
 
-    /// Spins a little, then sleeps until a packet, a command or a timer.
-    fn rest(&self, spin: &mut Spin, deadline: Option<Instant>) {
+    /// Spins a little, then sleeps until a packet, a command or a timer; whether it was a command.
+    fn rest(&self, spin: &mut Spin, deadline: Option<Instant>) -> bool {
         let (next, blocked) = {
             let mut core = self.lock();
             let next = core.protocol.poll_timeout();
@@ -205,15 +205,17 @@ impl Shard {
             time = time.min(deadline.saturating_duration_since(Instant::now()));
         }
         if spin.spins(time) {
-            return;
+            return false;
         }
         let interest = if blocked { Interest::ReadWrite } else { Interest::Read };
         // An interrupted wait is a short wait.
-        let woken = wait(&self.socket, interest, Some(&self.waker), Some(time));
-        if woken.is_ok_and(|ready| ready.woken) {
+        let ready = wait(&self.socket, interest, Some(&self.waker), Some(time));
+        let woken = ready.is_ok_and(|ready| ready.woken);
+        if woken {
             self.waker.take();
         }
         self.lock().asleep_until = None;
+        woken
     }
 
     /// The I/O thread's life.
@@ -241,7 +243,13 @@ impl Shard {
             }
             match self.step(|_| Poll::<()>::Pending) {
                 Step::Moved => spin.moved(),
-                Step::Still | Step::Done(()) => self.rest(&mut spin, None),
+                Step::Still | Step::Done(()) => {
+                    let woken = self.rest(&mut spin, None);
+                    if woken && self.lock().driver == Driver::Caller {
+                        // It has taken the seat meanwhile, and the wake may have been for it.
+                        self.waker.wake();
+                    }
+                }
             }
         }
     }

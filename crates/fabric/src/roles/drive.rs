@@ -58,14 +58,17 @@ impl<C: Carrier> Driver<C> {
         &mut self.node
     }
 
-    /// Does what is due, waits for one event, but not beyond `until`, and handles it.
+    /// Does what is due, waits for one event, but not beyond `until`, and handles it. It does not wait while there are
+    /// notices to be taken.
     pub fn step(&mut self, until: Option<Time>) {
         let now = self.carrier.now();
         if self.node.poll_timeout().is_some_and(|due| due <= now) {
             self.node.handle_timeout(now);
         }
         self.submit();
-        let until = super::earliest([until, self.node.poll_timeout()]);
+        // What was due may have made some, or what went from one role of the node to another.
+        let told = self.node.has_notice().then(|| self.carrier.now());
+        let until = super::earliest([until, told, self.node.poll_timeout()]);
         if let Some(event) = self.carrier.wait_event(until) {
             let now = self.carrier.now();
             self.node.handle_event(now, event);

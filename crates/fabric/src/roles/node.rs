@@ -240,6 +240,15 @@ impl Node {
         ])
     }
 
+    /// Whether there is something to know.
+    pub fn has_notice(&mut self) -> bool {
+        if self.notices.is_empty() {
+            let next = self.poll_notice();
+            self.notices.extend(next);
+        }
+        !self.notices.is_empty()
+    }
+
     /// The next thing to know.
     pub fn poll_notice(&mut self) -> Option<Notice> {
         if let Some(notice) = self.notices.pop_front() {

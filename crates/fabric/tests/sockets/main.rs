@@ -3,6 +3,7 @@
 mod choice;
 mod common;
 mod death;
+mod driven;
 mod loss;
 mod measure;
 mod membership;

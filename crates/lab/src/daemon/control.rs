@@ -4,6 +4,7 @@ use std::{
     io,
     os::unix::net::UnixStream,
     sync::{Arc, PoisonError},
+    time::Instant,
 };
 
 use laxity_interface::Span;
@@ -68,7 +69,7 @@ fn answer(channel: &mut Channel, request: &Request, shared: &Shared) -> io::Resu
         },
         Request::ResetHealth => {
             shared.engine.take_health();
-            shared.turns.forget();
+            shared.turns.forget(Instant::now());
             Answer::Done
         }
         Request::Down => unreachable!("taken care of before"),
@@ -101,7 +102,7 @@ fn status(shared: &Shared) -> Status {
         unroutable: engine.counters.unroutable,
         receive: shared.site.receive(),
         health: engine.health,
-        turns: shared.turns.times(),
+        turns: shared.turns.times(Instant::now()),
         background: background.map(|(entry, stats)| stats.status(&entry.name)).collect(),
         changes: changes.collect(),
     }

@@ -144,7 +144,7 @@ fn up(start: Start) -> Result<Daemon, String> {
         engine,
         started: Instant::now(),
         traffic,
-        turns: turns::Turns::default(),
+        turns: turns::Turns::new(Instant::now()),
         bell: ringer,
         waiting: Mutex::default(),
     });

@@ -47,13 +47,13 @@ impl Health {
     }
 }
 
-/// How much later than due frames went out, to 3 %.
+/// How much later than due something happened, such as that frames went out, to 3 %.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct LateTimes {
-    /// Half of the frames were at most this late.
+    /// Half of it was at most this late.
     pub p50: Span,
-    /// 99 of 100 frames were at most this late.
+    /// 99 of 100 were at most this late.
     pub p99: Span,
     /// The latest.
     pub max: Span,

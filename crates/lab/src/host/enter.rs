@@ -100,20 +100,22 @@ pub(super) const AHEAD: libc::c_int = 10;
 /// An ordinary thread beside the switch is not harmless. A kernel that sees it wait behind a
 /// real-time thread for long lends it the core, for up to 50 ms in each second, and packets are that late.
 pub(crate) fn stand_with_programs() {
-    stand(AHEAD);
+    let _ = stand(AHEAD);
 }
 
 /// Gives the calling thread, which makes traffic of hosts, a place before their programs; it has to leave them
 /// something by itself. Behind them it gets what they leave of their cores, which is little where they compute, and
 /// traffic that cannot be sent is not beside anything.
 pub(crate) fn stand_before_programs() {
-    stand(AHEAD + 1);
+    if stand(AHEAD + 1).is_err() {
+        stand_with_programs();
+    }
 }
 
-fn stand(priority: libc::c_int) {
+fn stand(priority: libc::c_int) -> io::Result<()> {
     if let Some(cores) = sys::cores_but_the_switchs() {
         // Where it is not allowed, the switch is late more often, and says so.
         let _ = sys::keep_to(sys::MYSELF, &sys::core_set(&cores));
     }
-    let _ = sys::take_turns(sys::MYSELF, priority);
+    sys::take_turns(sys::MYSELF, priority)
 }

@@ -162,8 +162,9 @@ impl Watch {
             Notice::Lost { peer, reason, left, .. } => {
                 let known = self.workers.len();
                 self.workers.retain(|worker| *worker != peer);
-                // What an error of the worker itself looks like from here.
-                if known != self.workers.len() && !left {
+                // Only those that serve: at the end a replica may not reach who has left.
+                let lost = known != self.workers.len() && !left;
+                if lost && node.server().is_some() {
                     eprintln!("note: {} goes on without {peer}: {reason}", node.rank());
                 }
             }

@@ -191,7 +191,7 @@ fn meta(args: &TrainArgs, meta: Meta) -> Meta {
 }
 
 /// A rank that waits as long as this for a processor spends more time there than in most networks.
-const LONG_WAIT_MS: f64 = 20.0;
+const LONG_WAIT_MS: f64 = 50.0;
 
 fn wait_ms(turns: &LateTimes) -> f64 {
     turns.p99.as_secs_f64() * 1e3

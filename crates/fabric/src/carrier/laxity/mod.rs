@@ -131,6 +131,8 @@ pub struct LaxityCarrier {
     /// When parcels that have not begun are given up.
     limits: BTreeSet<(Time, Rank, Place)>,
     departures: mpsc::Receiver<Departure>,
+    /// Those that the last ring has brought.
+    departing: Vec<Departure>,
     tell: mpsc::Sender<Departure>,
     refusals: Refusals,
     /// Connections whose other side was refused: closed when it has heard why.
@@ -166,6 +168,7 @@ impl LaxityCarrier {
             events: VecDeque::new(),
             limits: BTreeSet::new(),
             departures,
+            departing: Vec::new(),
             tell,
             refusals: Refusals::default(),
             refused: BTreeSet::new(),
@@ -327,13 +330,18 @@ impl LaxityCarrier {
             }
             Happening::Sent(id, outcome) => self.handle_sent(id, outcome),
             Happening::Received(arrived) => self.handle_arrived(*arrived),
-            // The bell rings after everything that the departed may have sent.
+            // Whoever rang, this comes after everything that had happened by then. A departure that is found now may
+            // have been told of since, and what the departed had sent before may wait: it counts with the next ring.
             Happening::Rung => {
-                while let Ok(departure) = self.departures.try_recv() {
+                for departure in std::mem::take(&mut self.departing) {
                     let rank = departure.rank;
                     if rank != self.rank() && self.peers.get_mut(rank).is_some() {
                         self.lose_for(rank, &departure.reason, true, departure.left);
                     }
+                }
+                self.departing.extend(self.departures.try_iter());
+                if !self.departing.is_empty() {
+                    self.queue.bell().ring();
                 }
             }
             _ => {}

@@ -1,6 +1,9 @@
-//! The core that the thread of other traffic shares with hosts' programs.
+//! The cores that threads of other traffic share with hosts' programs.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use super::share::Share;
 use crate::host::sys;
@@ -9,23 +12,35 @@ use crate::host::sys;
 /// it has more to do at a time; woken for every packet it needed twice the processor time.
 const BEAT: Duration = Duration::from_micros(250);
 
-/// The calling thread's place on its core.
+/// What all threads of other traffic may use together.
+#[derive(Clone, Debug)]
+pub(super) struct Cores {
+    share: Arc<Mutex<Share>>,
+    since: Instant,
+}
+
+impl Cores {
+    /// Those that are not the switch's.
+    pub(super) fn of_programs() -> Self {
+        let cores = sys::cores_but_the_switchs().map_or(1, |cores| cores.len());
+        Self { share: Arc::new(Mutex::new(Share::of(cores))), since: Instant::now() }
+    }
+}
+
+/// A thread's place among them.
 #[derive(Debug)]
 pub(super) struct Core {
-    since: Instant,
+    cores: Cores,
+    /// Processor time that this thread has used and told.
+    told: Duration,
     /// When it looked for work last.
     looked: Instant,
-    /// Nothing where programs have other cores, too: there they go to those.
-    share: Option<Share>,
 }
 
 impl Core {
-    /// Of a thread that stands before programs.
-    pub(super) fn take() -> Self {
-        let since = Instant::now();
-        let alone = sys::cores().is_ok_and(|cores| cores.len() == 1);
-        let share = alone.then(|| Share::new(since.elapsed(), sys::thread_time()));
-        Self { since, looked: since, share }
+    /// Of the calling thread, which stands before programs.
+    pub(super) fn take(cores: &Cores) -> Self {
+        Self { cores: cores.clone(), told: sys::thread_time(), looked: Instant::now() }
     }
 
     /// To be called before looking for work.
@@ -37,10 +52,16 @@ impl Core {
         self.looked = Instant::now();
     }
 
-    /// Leaves the core to others for as long as they have a right to it: to be called after each small piece of work.
+    /// Leaves the cores to others for as long as they have a right to them: to be called after each small piece of
+    /// work.
     pub(super) fn let_others_in(&mut self) {
-        let Some(share) = &mut self.share else { return };
-        if let Some(pause) = share.pause(self.since.elapsed(), sys::thread_time()) {
+        let used = sys::thread_time();
+        let spent = used.saturating_sub(std::mem::replace(&mut self.told, used));
+        let pause = {
+            let mut share = self.cores.share.lock().unwrap_or_else(PoisonError::into_inner);
+            share.pause(self.cores.since.elapsed(), spent)
+        };
+        if let Some(pause) = pause {
             std::thread::sleep(pause);
         }
     }

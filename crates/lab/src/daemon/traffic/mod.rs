@@ -16,6 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use self::core::{Core, Cores};
 use arrivals::Arrivals;
 use laxity_interface::{Bytes, Span};
 use tcp::Tcp;
@@ -74,15 +75,16 @@ trait Carrier {
 
 /// Starts a thread for every entry; they end with their time, or with the process.
 pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
+    let cores = Cores::of_programs();
     for at in 0..shared.network.background.len() {
-        let shared = Arc::clone(shared);
+        let (shared, cores) = (Arc::clone(shared), cores.clone());
         let thread = std::thread::Builder::new().name(format!("laxity-flows{at}"));
         thread.spawn(move || {
             let (entry, stats) = (&shared.network.background[at], &shared.traffic[at]);
             let start = shared.started + entry.start.to_std();
             std::thread::sleep(start.saturating_duration_since(Instant::now()));
             stats.running.store(true, Relaxed);
-            if let Err(error) = run(entry, at as u64, &shared, stats) {
+            if let Err(error) = run(entry, at as u64, &cores, &shared, stats) {
                 stats.note("this traffic ended early", &error);
                 eprintln!("background traffic `{}`: {error}", entry.name);
             }
@@ -98,14 +100,21 @@ fn pairs(entry: &Background) -> Vec<(usize, usize)> {
     all.filter(|(from, to)| from != to).collect()
 }
 
-fn run(entry: &Background, index: u64, shared: &Shared, stats: &Stats) -> io::Result<()> {
+fn run(
+    entry: &Background,
+    index: u64,
+    cores: &Cores,
+    shared: &Shared,
+    stats: &Stats,
+) -> io::Result<()> {
     // A kernel that does not let us only makes pacing coarser.
     let _ = laxity_endpoint::udp::tighten_timer_slack();
     stand_before_programs();
     let pairs = pairs(entry);
+    let core = Core::take(cores);
     let mut carrier: Box<dyn Carrier> = match entry.transport {
-        Transport::Tcp => Box::new(Tcp::new(entry, &pairs, shared, stats)?),
-        Transport::Udp => Box::new(Udp::new(entry, &pairs, shared, stats)?),
+        Transport::Tcp => Box::new(Tcp::new(entry, &pairs, shared, stats, core)?),
+        Transport::Udp => Box::new(Udp::new(entry, &pairs, shared, stats, core)?),
     };
     let begin = Instant::now();
     let end = begin + entry.duration.to_std();

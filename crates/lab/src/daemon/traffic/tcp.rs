@@ -57,6 +57,7 @@ impl<'a> Tcp<'a> {
         pairs: &'a [(usize, usize)],
         shared: &'a Shared,
         stats: &'a Stats,
+        core: Core,
     ) -> io::Result<Self> {
         let poller = Poller::new()?;
         let mut listeners: Vec<(usize, TcpListener, SocketAddr)> = Vec::new();
@@ -83,7 +84,7 @@ impl<'a> Tcp<'a> {
             zeros: Zeros::new(PART)?,
             unfinished: Vec::new(),
             endless: false,
-            core: Core::take(),
+            core,
         })
     }
 
@@ -232,6 +233,7 @@ impl Carrier for Tcp<'_> {
         {
             sender.left = if on { u64::MAX } else { 0 };
             self.push(place);
+            self.core.let_others_in();
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use std::{
 
 use super::{
     Carrier, Shared, Stats,
+    core::Core,
     poller::{Poller, discard, set_option},
 };
 use crate::{file::Background, host::site};
@@ -19,6 +20,8 @@ const HEADERS: u32 = 28;
 const SHORTEST_SLEEP: Duration = Duration::from_micros(100);
 /// Who was held up for longer goes on from now: a burst to catch up would be traffic of another kind.
 const FORGET: Duration = Duration::from_millis(2);
+/// Packets after which others are let in.
+const PIECE: u64 = 64;
 /// Flows at a time; what would go beyond is counted.
 const MOST: usize = 2000;
 
@@ -34,6 +37,7 @@ pub(super) struct Udp<'a> {
     pace: f64,
     endless: bool,
     zeros: Vec<u8>,
+    core: Core,
 }
 
 struct Flow {
@@ -48,6 +52,7 @@ impl<'a> Udp<'a> {
         pairs: &'a [(usize, usize)],
         shared: &'a Shared,
         stats: &'a Stats,
+        core: Core,
     ) -> io::Result<Self> {
         let poller = Poller::new()?;
         let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
@@ -83,6 +88,7 @@ impl<'a> Udp<'a> {
             pace: 8e9 / rate.as_bps() as f64,
             endless: false,
             zeros: vec![0; 9000],
+            core,
         })
     }
 
@@ -92,7 +98,13 @@ impl<'a> Udp<'a> {
             if now.saturating_duration_since(flow.due) > FORGET {
                 flow.due = now;
             }
-            while flow.left > 0 && flow.due <= now {
+            for number in 1.. {
+                if flow.left == 0 || flow.due > now {
+                    break;
+                }
+                if number % PIECE == 0 {
+                    self.core.let_others_in();
+                }
                 let length = (*payload).min(flow.left as usize);
                 match socket.send_to(&self.zeros[..length], to) {
                     Ok(_) => {}
@@ -109,14 +121,20 @@ impl<'a> Udp<'a> {
             }
         }
         self.flows.retain(|flow| flow.left > 0);
+        self.core.let_others_in();
         Ok(())
     }
 
-    fn pull(&self, place: usize) {
+    fn pull(&mut self, place: usize) {
         let Some((_, socket)) = self.receivers.get(place) else { return };
-        while let Ok(length) = discard(socket) {
+        for number in 1.. {
+            let Ok(length) = discard(socket) else { break };
             self.stats.delivered.fetch_add(length as u64, Relaxed);
+            if number % PIECE == 0 {
+                self.core.let_others_in();
+            }
         }
+        self.core.let_others_in();
     }
 }
 
